@@ -1,0 +1,37 @@
+# Quintet's commands. Every target sets up what it needs; `make help` lists them.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test check bench e2e clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	    { echo "Quintet needs Python 3.11 or later: install it, or name one with make PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || \
+	    { echo "Python cannot make a virtual environment: install its venv module (Debian: apt-get install python3-venv)"; exit 1; }
+	@echo "setting up $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+setup: $(READY) ## make the virtual environment with everything in it
+
+check: $(READY) ## types and style
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: check ## types, style and all tests but those of `make e2e`
+	$(BIN)/pytest -q -n auto
+
+bench: $(READY) ## measure; the figures are in docs/benchmarks.md
+	$(BIN)/python tools/bench.py
+
+clean: ## remove what the targets made
+	rm -rf $(VENV) .e2e dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -1,0 +1,1 @@
+"""What decides: roles in, prompts out, replies in, the next step out."""

@@ -1,0 +1,1 @@
+"""The terminal server, and the profiles that it gives to the agents."""
