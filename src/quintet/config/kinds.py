@@ -1,0 +1,146 @@
+"""What a setting's value may be. Each kind reads a raw value (text, or what JSON gives) or raises ValueError."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+TRUE = ("1", "true", "yes", "on")
+FALSE = ("0", "false", "no", "off")
+
+
+class Kind(Protocol):
+    """A kind of value: how to read it, and how to say what it may be."""
+
+    @property
+    def allowed(self) -> str: ...
+
+    def read(self, raw: Any) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Text:
+    """Any text."""
+
+    allowed: str = "a text"
+
+    def read(self, raw: Any) -> str:
+        if not isinstance(raw, str) or "\0" in raw:
+            raise ValueError
+        return raw
+
+
+@dataclass(frozen=True)
+class PathText(Text):
+    """A path; what has to be at it is checked where it is used."""
+
+    allowed: str = "a path"
+
+    def read(self, raw: Any) -> str:
+        if not super().read(raw):
+            raise ValueError
+        return str(raw)
+
+
+@dataclass(frozen=True)
+class Url(Text):
+    """A web address, or nothing."""
+
+    allowed: str = "an http:// or https:// address"
+
+    def read(self, raw: Any) -> str:
+        text = super().read(raw).rstrip("/")
+        if not text:
+            return ""
+        parts = urlsplit(text)
+        if parts.scheme not in {"http", "https"} or not parts.hostname or any(map(str.isspace, text)):
+            raise ValueError
+        _ = parts.port  # a port that is no number raises here
+        return text
+
+
+@dataclass(frozen=True)
+class Flag:
+    """A switch."""
+
+    allowed: str = "true or false (also 1/0, yes/no, on/off)"
+
+    def read(self, raw: Any) -> bool:
+        word = str(raw).strip().lower() if isinstance(raw, bool | int | str) else ""
+        if word in TRUE:
+            return True
+        if word in FALSE:
+            return False
+        raise ValueError
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A whole number within bounds."""
+
+    at_least: int = 0
+    at_most: int = 1_000_000
+
+    @property
+    def allowed(self) -> str:
+        return f"a whole number from {self.at_least} to {self.at_most}"
+
+    def read(self, raw: Any) -> int:
+        if isinstance(raw, bool) or not isinstance(raw, int | str):
+            raise ValueError
+        number = int(raw)
+        if not self.at_least <= number <= self.at_most:
+            raise ValueError
+        return number
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """A stretch of time; fractions are allowed."""
+
+    at_least: float = 0.0
+    at_most: float = 30 * 86_400.0
+
+    @property
+    def allowed(self) -> str:
+        return f"a number of seconds from {self.at_least:g} to {self.at_most:g}"
+
+    def read(self, raw: Any) -> float:
+        if isinstance(raw, bool) or not isinstance(raw, int | float | str):
+            raise ValueError
+        try:
+            seconds = float(raw)
+        except OverflowError:
+            raise ValueError from None
+        if not math.isfinite(seconds) or not self.at_least <= seconds <= self.at_most:
+            raise ValueError
+        return seconds
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a few names."""
+
+    names: Sequence[str]
+
+    @property
+    def allowed(self) -> str:
+        return ", ".join(self.names)
+
+    def read(self, raw: Any) -> str:
+        if raw not in self.names:
+            raise ValueError
+        return str(raw)
+
+
+@dataclass(frozen=True)
+class Words:
+    """A list of texts: arguments for a command."""
+
+    allowed: str = "a list of texts"
+
+    def read(self, raw: Any) -> tuple[str, ...]:
+        if not isinstance(raw, list) or not all(isinstance(item, str) and "\0" not in item for item in raw):
+            raise ValueError
+        return tuple(raw)

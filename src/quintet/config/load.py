@@ -1,0 +1,226 @@
+"""From flags, environment and JSON file to settings, with the place that each came from."""
+
+import difflib
+import json
+from collections import ChainMap
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from quintet.config.kinds import Choice, Kind
+from quintet.config.table import (
+    AGENT_KINDS,
+    AGENTS_KEY,
+    CAO_PROVIDERS,
+    OWN_PROVIDERS,
+    TABLE,
+    Agent,
+    Settings,
+)
+from quintet.errors import ConfigError
+from quintet.roles import BY_NAME, ROLES
+
+DEFAULT = "default"
+STATE_FILE = Path(".tmp") / "quintet-state.json"
+_BY_KEY = {row.key: row for row in TABLE}
+_LONGEST_QUOTE = 60
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """The effective settings; `origin` names the place of each by its JSON key."""
+
+    settings: Settings
+    origin: Mapping[str, str]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Found:
+    raw: Any
+    place: str
+
+
+def load_settings(config_file: Path | None, env: Mapping[str, str], flags: Mapping[str, Any], cwd: Path) -> Loaded:
+    """Read every source, highest first: flags, environment, JSON file, defaults."""
+    document = _read_document(cwd / config_file) if config_file else {}
+    in_file = f"in {config_file}"
+    agents = _pop_agents(document, in_file)
+    sources: tuple[dict[str, _Found], ...] = (
+        {row.name: _Found(flags[row.name], row.flag) for row in TABLE if flags.get(row.name) is not None},
+        {row.name: _Found(env[row.env], row.env) for row in TABLE if env.get(row.env)},
+        _rows_of(document, in_file),
+    )
+    sources = _one_prompt(sources)
+    kinds: dict[str, Kind] = {row.name: row.kind for row in TABLE}
+    found = ChainMap(*sources)
+    api = "api" in found and _read(kinds["api"], found["api"])
+    providers = kinds["provider"] = Choice((*OWN_PROVIDERS, *CAO_PROVIDERS) if api else OWN_PROVIDERS)
+    values: dict[str, Any] = {"provider": Settings.provider}
+    for source in reversed(sources):  # every source is read, so that a bad value shows even where another hides it
+        values |= {name: _read(kinds[name], item) for name, item in source.items()}
+    values |= _paths(values, cwd, found)
+    values[AGENTS_KEY], places = _agents(agents, in_file, values["provider"], providers)
+    settings = Settings(**values)
+    origin = {row.key: found[row.name].place if row.name in found else DEFAULT for row in TABLE}
+    inherited = {f"{AGENTS_KEY}.{role}.provider": origin["provider"] for role in ROLES}
+    origin = dict.fromkeys(shown(settings), DEFAULT) | origin | inherited | places
+    return Loaded(settings, origin, _warnings(settings))
+
+
+def shown(settings: Settings) -> dict[str, Any]:
+    """Every setting by its JSON key, as a JSON value."""
+    values: dict[str, Any] = {}
+    for row in TABLE:
+        value = getattr(settings, row.name)
+        values[row.key] = str(value) if isinstance(value, Path) else value
+    for name, agent in settings.agents.items():
+        for part in AGENT_KINDS:
+            value = getattr(agent, part)
+            values[f"{AGENTS_KEY}.{name}.{part}"] = list(value) if isinstance(value, tuple) else value
+    return values
+
+
+def _read(kind: Kind, found: _Found) -> Any:
+    try:
+        return kind.read(found.raw)
+    except ValueError:
+        hint = _nearest(found.raw, kind.names) if isinstance(kind, Choice) else ""
+        raise ConfigError(f"{found.place}: found {_quote(found.raw)}, allowed: {kind.allowed}{hint}") from None
+
+
+def _quote(raw: Any) -> str:
+    text = json.dumps(raw, ensure_ascii=False, default=str)
+    return text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 1] + "…"
+
+
+def _nearest(raw: Any, names: Iterable[str]) -> str:
+    near = difflib.get_close_matches(str(raw)[:_LONGEST_QUOTE].lower(), list(names), n=1, cutoff=0.5)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _read_document(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is not UTF-8 text"
+        raise ConfigError(f"config file {path}: cannot be read ({reason})") from None
+    try:
+        document = json.loads(text, object_pairs_hook=_no_twins)
+    except RecursionError:
+        raise ConfigError(f"config file {path}: is nested too deeply") from None
+    except ValueError as error:
+        raise ConfigError(f"config file {path}: is not JSON ({error})") from None
+    if not isinstance(document, dict):
+        raise ConfigError(f"config file {path}: found {_quote(document)}, allowed: a JSON object")
+    return document
+
+
+def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    keys = dict(pairs)
+    if len(keys) < len(pairs):
+        twice = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
+        raise ValueError(f'the key "{twice}" appears twice')
+    return keys
+
+
+def _object(raw: Any, key: str, in_file: str) -> dict[str, Any]:
+    if not isinstance(raw, dict):
+        raise ConfigError(f"{key} {in_file}: found {_quote(raw)}, allowed: an object")
+    return raw
+
+
+def _unknown(key: str, in_file: str, known: Iterable[str]) -> ConfigError:
+    names = sorted(known)
+    hint = _nearest(key, names) or f"; allowed: {', '.join(names)}"
+    return ConfigError(f'unknown key "{key[:_LONGEST_QUOTE]}" {in_file}{hint}')
+
+
+def _rows_of(document: dict[str, Any], in_file: str) -> dict[str, _Found]:
+    sections = {row.key.partition(".")[0] for row in TABLE if "." in row.key}
+    flat: dict[str, Any] = {}
+    for key, value in document.items():
+        if key in sections:
+            flat |= {f"{key}.{inner}": item for inner, item in _object(value, key, in_file).items()}
+        elif key in _BY_KEY and "." not in key:
+            flat[key] = value
+        else:
+            raise _unknown(key, in_file, {name.partition(".")[0] for name in _BY_KEY} | {AGENTS_KEY})
+    for key in flat:
+        if key not in _BY_KEY:
+            section = key.partition(".")[0] + "."
+            raise _unknown(key, in_file, {name for name in _BY_KEY if name.startswith(section)})
+    return {_BY_KEY[key].name: _Found(value, f"{key} {in_file}") for key, value in flat.items()}
+
+
+def _pop_agents(document: dict[str, Any], in_file: str) -> dict[str, dict[str, Any]]:
+    agents = _object(document.pop(AGENTS_KEY, {}), AGENTS_KEY, in_file)
+    for role, parts in agents.items():
+        if role not in BY_NAME:
+            raise _unknown(f"{AGENTS_KEY}.{role}", in_file, {f"{AGENTS_KEY}.{name}" for name in BY_NAME})
+        for part in _object(parts, f"{AGENTS_KEY}.{role}", in_file):
+            if part not in AGENT_KINDS:
+                known = {f"{AGENTS_KEY}.{role}.{name}" for name in AGENT_KINDS}
+                raise _unknown(f"{AGENTS_KEY}.{role}.{part}", in_file, known)
+    return agents
+
+
+def _agents(
+    agents: dict[str, dict[str, Any]], in_file: str, provider: str, providers: Kind
+) -> tuple[dict[str, Agent], dict[str, str]]:
+    """The five agents, and the place of each part that the file gives."""
+    result, places = {}, {}
+    for role in ROLES:
+        parts: dict[str, Any] = {"provider": provider, "profile": role.profile}
+        for part, raw in agents.get(role.name, {}).items():
+            key = f"{AGENTS_KEY}.{role}.{part}"
+            places[key] = f"{key} {in_file}"
+            parts[part] = _read(providers if part == "provider" else AGENT_KINDS[part], _Found(raw, places[key]))
+        result[role.name] = Agent(**parts)
+    return result, places
+
+
+def _one_prompt(sources: tuple[dict[str, _Found], ...]) -> tuple[dict[str, _Found], ...]:
+    """The highest source that has a prompt decides, and within it the file."""
+    winner = next((source for source in sources if {"prompt", "prompt_file"} & source.keys()), None)
+    kept = "prompt_file" if winner and "prompt_file" in winner else "prompt"
+    return tuple(
+        {
+            name: found
+            for name, found in source.items()
+            if name not in {"prompt", "prompt_file"} or (source is winner and name == kept)
+        }
+        for source in sources
+    )
+
+
+def _paths(values: dict[str, Any], cwd: Path, found: Mapping[str, _Found]) -> dict[str, Any]:
+    wd = (cwd / values.get("wd", ".")).resolve()
+    if not wd.is_dir():
+        place = found["wd"].place if "wd" in found else "current directory"
+        raise ConfigError(f"{place}: found {_quote(str(wd))}, allowed: an existing folder")
+    paths: dict[str, Any] = {"wd": wd, "state_file": cwd / values.get("state_file", wd / STATE_FILE)}
+    if "prompt_file" in values:
+        path = cwd / values["prompt_file"]
+        paths |= {"prompt_file": str(path), "prompt": _read_prompt(path)}
+    return paths
+
+
+def _read_prompt(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise ConfigError(f"task file {path}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"task file {path}: is not UTF-8 text; save it as UTF-8") from None
+
+
+def _warnings(settings: Settings) -> tuple[str, ...]:
+    least, most = settings.min_review_cycles_before_approval, settings.max_review_cycles
+    if least > most:
+        return (
+            f"min_review_cycles_before_approval ({least}) is above max_review_cycles ({most}): "
+            "no review can approve, every phase goes on when its cycles are used up",
+        )
+    return ()

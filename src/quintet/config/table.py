@@ -1,0 +1,251 @@
+"""The one table of settings: each with its variable, its place in the JSON file, its default and its meaning."""
+
+from collections.abc import Mapping
+from dataclasses import Field, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Final
+
+from quintet.config.kinds import Choice, Flag, Kind, PathText, Seconds, Text, Url, Whole, Words
+from quintet.roles import ANALYST, ROLES
+
+OWN_PROVIDERS: Final = ("codex", "claude_code", "scripted")
+CAO_PROVIDERS: Final = (
+    "antigravity_cli",
+    "copilot_cli",
+    "cursor_cli",
+    "gemini_cli",
+    "grok_cli",
+    "hermes",
+    "kimi_cli",
+    "kiro_cli",
+    "mcode",
+    "mock_cli",
+    "omp",
+    "opencode_cli",
+    "q_cli",
+)
+"""what another server may offer beside ours: CAO 2.5.4's names and those of its older releases"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What the table says of one setting."""
+
+    name: str
+    env: str
+    key: str
+    kind: Kind
+    meaning: str
+
+    @property
+    def flag(self) -> str:
+        return "--" + self.name.replace("_", "-")
+
+
+def _row(env: str, key: str, kind: Kind, default: Any, meaning: str) -> Any:
+    return field(default=default, metadata={"env": env, "key": key, "kind": kind, "meaning": meaning})
+
+
+@dataclass(frozen=True)
+class Agent:
+    """How one agent is started."""
+
+    provider: str
+    profile: str
+    model: str = ""
+    args: tuple[str, ...] = ()
+
+
+AGENT_KINDS: Final[Mapping[str, Kind]] = {
+    "provider": Choice(OWN_PROVIDERS),
+    "profile": Text("a profile's name"),
+    "model": Text("a model's name"),
+    "args": Words(),
+}
+
+
+def _default_agents() -> dict[str, Agent]:
+    return {role.name: Agent("codex", role.profile) for role in ROLES}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The effective settings of a run. Every field but `agents` is a row of the table."""
+
+    api: str = _row("API", "api", Url(), "", "terminal server to use; without it the run brings its own")
+    provider: str = _row(
+        "PROVIDER", "provider", Choice(OWN_PROVIDERS), "codex", "agent CLI of every role that names no other"
+    )
+    wd: Path = _row("WD", "wd", PathText("an existing folder"), Path(), "the project that the agents work in")
+    prompt: str = _row("PROMPT", "prompt", Text(), "", "the task itself, in the form of a task file")
+    prompt_file: str = _row("PROMPT_FILE", "prompt_file", PathText(), "", "the task file")
+    project_test_cmd: str = _row(
+        "PROJECT_TEST_CMD", "project_test_cmd", Text(), "", "what the reviewer of the code is told to run"
+    )
+    verify_cmd: str = _row(
+        "VERIFY_CMD",
+        "verify_cmd",
+        Text(),
+        "",
+        "run by Quintet itself after a PASS, which only exit code 0 confirms",
+    )
+    start_agent: str = _row(
+        "START_AGENT",
+        "start_agent",
+        Choice(tuple(role.name for role in ROLES)),
+        ANALYST.name,
+        "who gets the first prompt of a new run",
+    )
+    max_rounds: int = _row("MAX_ROUNDS", "limits.max_rounds", Whole(1), 8, "tests before the run ends as FAIL")
+    max_review_cycles: int = _row(
+        "MAX_REVIEW_CYCLES",
+        "limits.max_review_cycles",
+        Whole(1),
+        3,
+        "reviews of a phase before it goes on regardless",
+    )
+    min_review_cycles_before_approval: int = _row(
+        "MIN_REVIEW_CYCLES_BEFORE_APPROVAL",
+        "limits.min_review_cycles_before_approval",
+        Whole(0),
+        2,
+        "the first review that may approve",
+    )
+    poll_seconds: float = _row(
+        "POLL_SECONDS",
+        "limits.poll_seconds",
+        Seconds(0.01),
+        2.0,
+        "time between two looks at an agent's status",
+    )
+    require_review_evidence: bool = _row(
+        "REQUIRE_REVIEW_EVIDENCE",
+        "limits.require_review_evidence",
+        Flag(),
+        True,
+        "an approval counts only with evidence",
+    )
+    review_evidence_min_match: int = _row(
+        "REVIEW_EVIDENCE_MIN_MATCH",
+        "limits.review_evidence_min_match",
+        Whole(0, 4),
+        3,
+        "how many of the four kinds of evidence an approval needs",
+    )
+    condense_cross_phase: bool = _row(
+        "CONDENSE_CROSS_PHASE",
+        "condensation.condense_cross_phase",
+        Flag(),
+        True,
+        "shorten what goes to the next phase",
+    )
+    max_cross_phase_lines: int = _row(
+        "MAX_CROSS_PHASE_LINES", "condensation.max_cross_phase_lines", Whole(1), 40, "lines of that"
+    )
+    condense_upstream_on_repeat: bool = _row(
+        "CONDENSE_UPSTREAM_ON_REPEAT",
+        "condensation.condense_upstream_on_repeat",
+        Flag(),
+        True,
+        "the programmer gets the analyst's handoff once, then a reference to it",
+    )
+    condense_explore_on_repeat: bool = _row(
+        "CONDENSE_EXPLORE_ON_REPEAT",
+        "condensation.condense_explore_on_repeat",
+        Flag(),
+        True,
+        "a terminal gets the explore summary once, then a reference to it",
+    )
+    condense_review_feedback: bool = _row(
+        "CONDENSE_REVIEW_FEEDBACK",
+        "condensation.condense_review_feedback",
+        Flag(),
+        True,
+        "shorten reviews for the reviewed",
+    )
+    max_feedback_lines: int = _row(
+        "MAX_FEEDBACK_LINES", "condensation.max_feedback_lines", Whole(1), 30, "lines of a shortened review"
+    )
+    max_test_evidence_lines: int = _row(
+        "MAX_TEST_EVIDENCE_LINES",
+        "condensation.max_test_evidence_lines",
+        Whole(1),
+        120,
+        "lines of a failed test's evidence",
+    )
+    strict_file_handoff: bool = _row(
+        "STRICT_FILE_HANDOFF",
+        "handoff.strict_file_handoff",
+        Flag(),
+        True,
+        "a reply counts only as a file; off: the screen's last answer will do",
+    )
+    idle_grace_seconds: float = _row(
+        "IDLE_GRACE_SECONDS",
+        "handoff.idle_grace_seconds",
+        Seconds(),
+        30.0,
+        "idle without a file for so long: no reply",
+    )
+    response_timeout: float = _row(
+        "RESPONSE_TIMEOUT", "handoff.response_timeout", Seconds(0.01), 1800.0, "longest wait for one reply"
+    )
+    max_file_reminders: int = _row(
+        "MAX_FILE_REMINDERS",
+        "handoff.max_file_reminders",
+        Whole(0),
+        1,
+        "reminders to an idle agent that wrote no file",
+    )
+    auto_accept_permissions: bool = _row(
+        "AUTO_ACCEPT_PERMISSIONS",
+        "handoff.auto_accept_permissions",
+        Flag(),
+        False,
+        "say yes when an agent asks permission",
+    )
+    post_openspec_archive: bool = _row(
+        "POST_OPENSPEC_ARCHIVE",
+        "post_processing.openspec_archive",
+        Flag(),
+        False,
+        "after PASS archive the OpenSpec change",
+    )
+    post_git_commit: bool = _row(
+        "POST_GIT_COMMIT", "post_processing.git_commit", Flag(), False, "after PASS commit the work tree"
+    )
+    post_git_commit_comment: str = _row(
+        "POST_GIT_COMMIT_COMMENT", "post_processing.git_commit_comment", Text(), "", "that commit's message"
+    )
+    ntfy_topic: str = _row("NTFY_TOPIC", "notifications.ntfy_topic", Text(), "", "ntfy topic that gets notifications")
+    ntfy_url: str = _row(
+        "NTFY_URL",
+        "notifications.ntfy_url",
+        Url(),
+        "https://ntfy.sh",
+        "ntfy server, by default the public one",
+    )
+    cleanup_on_exit: bool = _row("CLEANUP_ON_EXIT", "cleanup_on_exit", Flag(), False, "end the terminals with the run")
+    resume: bool | None = _row(
+        "RESUME",
+        "resume",
+        Flag(),
+        None,
+        "true: resume or fail; false: always a new run; unset: resume what is unfinished",
+    )
+    state_file: Path = _row(
+        "STATE_FILE",
+        "state_file",
+        PathText(),
+        Path(),
+        "the state file; by default .tmp/quintet-state.json in the project",
+    )
+    agents: Mapping[str, Agent] = field(default_factory=_default_agents)
+
+
+def _as_row(item: Field[Any]) -> Row:
+    return Row(name=item.name, **item.metadata)
+
+
+TABLE: Final = tuple(_as_row(item) for item in fields(Settings) if item.metadata)
+AGENTS_KEY: Final = "agents"
