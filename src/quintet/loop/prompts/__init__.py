@@ -1,0 +1,135 @@
+"""The prompts: what each agent is told, built from the task, the settings and the state alone."""
+
+import hashlib
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from quintet.config import Settings
+from quintet.loop import condense
+from quintet.loop.flow import Ask
+from quintet.loop.prompts.texts import render
+from quintet.loop.state import State
+from quintet.loop.task import Task
+from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, TESTER, Role
+
+RESPONSE_DIR: Final = Path(".tmp") / "agent-responses"
+BACK_REFERENCE: Final = "(Same as initial turn -- refer to your conversation history.)"
+NOTHING_YET: Final = "None yet."
+
+
+def response_path_for(role: Role, wd: Path) -> Path:
+    """The file that a role writes its response to."""
+    return wd / RESPONSE_DIR / role.response_file
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """The builders of all prompts. Equal state, equal text: a resumed run sends what it would have sent."""
+
+    settings: Settings
+    task: Task
+    state: State
+
+    def build(self, step: Ask) -> str:
+        """The prompt of a step."""
+        if step.again:
+            return self.build_verdict_prompt(step)
+        builders = {
+            ANALYST: self.build_analyst_prompt,
+            PEER_ANALYST: self.build_analyst_review_prompt,
+            PROGRAMMER: self.build_programmer_prompt,
+            PEER_PROGRAMMER: self.build_programmer_review_prompt,
+            TESTER: self.build_tester_prompt,
+        }
+        return builders[step.role](step)
+
+    def build_analyst_prompt(self, step: Ask) -> str:
+        return self._render(
+            "analyst",
+            step,
+            explore=self.explore_block_for(step),
+            retry="yes" if step.round > 1 else "",
+            tester_feedback=self.state.feedback or NOTHING_YET,
+            peer_feedback=self.state.analyst_feedback or NOTHING_YET,
+        )
+
+    def build_analyst_review_prompt(self, step: Ask) -> str:
+        return self._render(
+            "analyst_review",
+            step,
+            explore=self.explore_block_for(step),
+            analyst_output=self.state.outputs[ANALYST.output],
+        )
+
+    def build_programmer_prompt(self, step: Ask) -> str:
+        retry = step.round > 1
+        first = step.cycle == 1
+        return self._render(
+            "programmer",
+            step,
+            explore=self.explore_block_for(step),
+            retry="yes" if retry else "",
+            analyst_handoff=self._analyst_handoff(step),
+            test_feedback=self.state.feedback or NOTHING_YET,
+            previous_changes=self.state.programmer_context_for_retry if retry else "",
+            open_notes=self.state.open_notes if first else "",
+            peer_feedback=self.state.programmer_feedback or NOTHING_YET,
+            scenario=self.task.scenario_test,
+        )
+
+    def build_programmer_review_prompt(self, step: Ask) -> str:
+        return self._render(
+            "programmer_review",
+            step,
+            explore=self.explore_block_for(step),
+            programmer_output=self.state.outputs[PROGRAMMER.output],
+            test_feedback=self.state.feedback if step.round > 1 else "",
+            test_command=self.settings.project_test_cmd,
+        )
+
+    def build_tester_prompt(self, step: Ask) -> str:
+        return self._render(
+            "tester",
+            step,
+            scenario=self.task.scenario_test,
+            programmer_handoff=condense.condense_for_tester(self.state.outputs[PROGRAMMER.output], self.settings),
+            open_notes=self.state.open_notes,
+        )
+
+    def build_verdict_prompt(self, step: Ask) -> str:
+        return self._render("tester_again", step)
+
+    def explore_block_for(self, step: Ask) -> str:
+        """The explore summary: whole in a terminal's first prompt, afterwards a reference to it."""
+        if self.settings.condense_explore_on_repeat and self._had_a_prompt(step):
+            return BACK_REFERENCE
+        return self.task.explore_summary
+
+    def _analyst_handoff(self, step: Ask) -> str:
+        if self.settings.condense_upstream_on_repeat and step.cycle > 1 and self._had_a_prompt(step):
+            return BACK_REFERENCE
+        return condense.condense_for_programmer(self.state.outputs[ANALYST.output], self.settings)
+
+    def _had_a_prompt(self, step: Ask) -> bool:
+        """Whether the step's terminal had an earlier prompt, which then held everything in full."""
+        terminal = self.state.terminals[step.role.name].id
+        return self.state.full_summary_sent.get(terminal, step.key) != step.key
+
+    def _render(self, name: str, step: Ask, **values: str) -> str:
+        limits = {
+            "round": str(step.round),
+            "max_rounds": str(self.settings.max_rounds),
+            "cycle": str(step.cycle),
+            "max_cycles": str(self.settings.max_review_cycles),
+            "min_cycles": str(self.settings.min_review_cycles_before_approval),
+        }
+        return render(name, limits | values | {"response_file": self._response_file(step)})
+
+    def _response_file(self, step: Ask) -> str:
+        path = str(response_path_for(step.role, self.settings.wd))
+        digest = hashlib.sha256(f"{self.state.run_id}\n{step.key}".encode()).hexdigest()[:16]
+        # a reply cannot contain a line that its author has never seen before this prompt
+        marker = f"QUINTET_END_{digest.upper()}"
+        return render("response_file", {"path": path, "quoted_path": shlex.quote(path), "marker": marker})

@@ -1,0 +1,195 @@
+"""What a run remembers: one value, written at every step, from which it goes on where it stopped."""
+
+import contextlib
+import json
+import os
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from quintet.errors import StateError
+from quintet.roles import ROLES, Phase
+
+VERSION: Final = 1
+T = TypeVar("T", bound=StrEnum)
+
+
+class Status(StrEnum):
+    """How a run stands."""
+
+    RUNNING = "RUNNING"
+    PASS = "PASS"
+    FAIL = "FAIL"
+
+
+class Turn(StrEnum):
+    """What comes next within a phase."""
+
+    WORK = "work"
+    REVIEW = "review"
+    VERDICT = "verdict"
+    """the tester gave no verdict and is asked for it"""
+    VERIFY = "verify"
+    """the tester said PASS and the user's command has to agree"""
+
+
+TURNS: Final = {
+    Phase.ANALYST: (Turn.WORK, Turn.REVIEW),
+    Phase.PROGRAMMER: (Turn.WORK, Turn.REVIEW),
+    Phase.TESTER: (Turn.WORK, Turn.VERDICT, Turn.VERIFY),
+}
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """An agent's terminal on the server."""
+
+    id: str = ""
+    provider: str = ""
+
+
+@dataclass(frozen=True)
+class State:
+    """Everything that a run knows of itself. A value: nobody changes it, a step makes another."""
+
+    updated_at: str = ""
+    api: str = ""
+    provider: str = ""
+    wd: str = ""
+    prompt: str = ""
+    current_round: int = 1
+    current_phase: Phase = Phase.ANALYST
+    final_status: Status = Status.RUNNING
+    session_name: str = ""
+    terminals: dict[str, Terminal] = field(default_factory=lambda: {role.name: Terminal() for role in ROLES})
+    feedback: str = ""
+    analyst_feedback: str = ""
+    programmer_feedback: str = ""
+    outputs: dict[str, str] = field(default_factory=lambda: {role.output: "" for role in ROLES})
+
+    run_id: str = ""
+    cycle: int = 1
+    turn: Turn = Turn.WORK
+    dispatched: str = ""
+    """the key of the step whose prompt has been sent and whose reply has not been taken"""
+    dispatched_at: int = 0
+    """when, in nanoseconds by the clock of the file system that the reply is written to"""
+    full_summary_sent: dict[str, str] = field(default_factory=dict)
+    """terminals that had the full explore summary, each with the step that brought it"""
+    programmer_context_for_retry: str = ""
+    open_notes: str = ""
+    """the notes of a review that ended without approval; they travel with the next phase's prompts"""
+    sequence: int = 0
+    """the number of the last file in the archive"""
+    start_commit: str = ""
+    last_error: str = ""
+
+
+def save_state(state: State, path: Path, now: datetime | None = None) -> None:
+    """Write the state so that a reader, or a crash at any moment, finds the old one or the new one, whole."""
+    document = {"version": VERSION, **asdict(state), "updated_at": (now or datetime.now(UTC)).isoformat()}
+    target = path.resolve()
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("w", encoding="utf-8", errors="replace") as file:
+            json.dump(document, file, ensure_ascii=False, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+        _sync_folder(target.parent)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise StateError(f"state file {path}: cannot be written ({error.strerror})") from error
+
+
+def load_state(path: Path, default_provider: str = "") -> State | None:
+    """The saved state, or None where there is none. StateError where there is something that is no state."""
+    try:
+        text = path.read_text(encoding="utf-8-sig", errors="replace")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StateError(f"state file {path}: cannot be read ({error.strerror})") from None
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        raise StateError(f"state file {path}: is not JSON") from None
+    if not isinstance(document, dict):
+        raise StateError(f"state file {path}: holds no JSON object")
+    return _read(document, default_provider)
+
+
+def put_aside(path: Path, word: str) -> Path:
+    """Give a file (or whatever is at the path) another name, so that nothing overwrites it."""
+    number = 1
+    while (other := path.with_name(f"{path.name}.{word}-{number}")).exists() or other.is_symlink():
+        number += 1
+    try:
+        path.rename(other)
+    except OSError as error:
+        raise StateError(f"{path}: cannot be put aside ({error.strerror}); move it away by hand") from None
+    return other
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the rename itself durable, where the file system can."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _read(document: dict[str, Any], default_provider: str) -> State:
+    """Take each field that is what it should be, and the default of each that is not."""
+    blank = State()
+    plain = {
+        name: document[name]
+        for name, default in vars(blank).items()
+        if type(default) is str and isinstance(document.get(name), str)
+    }
+    phase = _member(Phase, document.get("current_phase"), blank.current_phase)
+    turn = _member(Turn, document.get("turn"), blank.turn)
+    known = turn in TURNS[phase] and "cycle" in document
+    return State(
+        **plain,
+        current_round=_number(document.get("current_round"), 1),
+        current_phase=phase,
+        final_status=_member(Status, document.get("final_status"), blank.final_status),
+        terminals=_terminals(document.get("terminals"), str(plain.get("provider") or default_provider)),
+        outputs=blank.outputs | _texts(document.get("outputs"), set(blank.outputs)),
+        cycle=_number(document.get("cycle"), 1) if known else 1,
+        turn=turn if known else blank.turn,
+        dispatched_at=_number(document.get("dispatched_at"), 0),
+        full_summary_sent=_texts(document.get("full_summary_sent"), None),
+        sequence=_number(document.get("sequence"), 0),
+    )
+
+
+def _number(raw: Any, least: int) -> int:
+    return raw if type(raw) is int and raw >= least else least
+
+
+def _member(kind: type[T], raw: Any, default: T) -> T:
+    return kind(raw) if isinstance(raw, str) and raw in set(kind) else default
+
+
+def _texts(raw: Any, keys: set[str] | None) -> dict[str, str]:
+    pairs = raw.items() if isinstance(raw, dict) else ()
+    return {key: text for key, text in pairs if isinstance(text, str) and (keys is None or key in keys)}
+
+
+def _terminals(raw: Any, provider: str) -> dict[str, Terminal]:
+    """Both formats: the id alone (older), or id and provider."""
+    given = raw if isinstance(raw, dict) else {}
+    terminals = {}
+    for role in ROLES:
+        item = given.get(role.name)
+        parts = {"id": item} if isinstance(item, str) else _texts(item, {"id", "provider"})
+        terminals[role.name] = Terminal(parts.get("id", ""), parts.get("provider") or provider)
+    return terminals
