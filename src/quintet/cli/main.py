@@ -1,0 +1,81 @@
+"""The command `quintet`."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from quintet import __version__
+from quintet.cli.options import config_argument, setting_options
+from quintet.errors import QuintetError
+
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+@click.group(context_settings=CONTEXT)
+@click.version_option(__version__, prog_name="quintet")
+def cli() -> None:
+    """Five coding agents take a task from specification to a passed test."""
+
+
+@cli.command("config")
+@config_argument
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
+@setting_options
+def config_command(config_file: Path | None, as_json: bool, **flags: Any) -> None:
+    """Print every effective setting and the place it came from."""
+    from quintet.cli.show import show_settings  # noqa: PLC0415 - each command loads only what it needs
+
+    show_settings(config_file, flags, as_json)
+
+
+@cli.group("profiles")
+def profiles_group() -> None:
+    """The five agent profiles that Quintet ships."""
+
+
+@profiles_group.command("list")
+def profiles_list() -> None:
+    """List the profiles, one a line."""
+    from quintet.server.profiles import load_profile, shipped_names  # noqa: PLC0415
+
+    for name in shipped_names():
+        click.echo(f"{name:<20} {load_profile(name).description}")
+
+
+@profiles_group.command("show")
+@click.argument("name")
+def profiles_show(name: str) -> None:
+    """Print a profile."""
+    from quintet.server.profiles import load_profile  # noqa: PLC0415
+
+    click.echo(load_profile(name).text, nl=False)
+
+
+@profiles_group.command("export")
+@click.argument("folder", type=click.Path(path_type=Path))
+def profiles_export(folder: Path) -> None:
+    """Write the profiles into a folder, for instance for another terminal server."""
+    from quintet.server.profiles import export_profiles  # noqa: PLC0415
+
+    for path in export_profiles(folder):
+        click.echo(path)
+
+
+def main() -> None:
+    """Run the command line; a user's mistake is one line and exit code 1."""
+    try:
+        code = cli.main(standalone_mode=False)
+    except click.Abort:
+        code = 130
+    except click.ClickException as error:
+        click.echo(f"quintet: {error.format_message()}", err=True)
+        code = 1
+    except QuintetError as error:
+        click.echo(f"quintet: {error}", err=True)
+        code = 1
+    except BrokenPipeError:
+        sys.stderr.close()
+        code = 1
+    sys.exit(code if isinstance(code, int) else 0)
