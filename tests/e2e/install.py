@@ -1,0 +1,94 @@
+"""Fetches the real programs once, each into a folder of its own below `.e2e/` at the repository's root."""
+
+import fcntl
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+STORE = Path(__file__).parents[2] / ".e2e"
+NPM_FLAGS = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock")
+TAIL = 2000
+
+
+class InstallError(RuntimeError):
+    """One line that says what is missing or what failed."""
+
+
+def ensure_codex(version: str) -> Path:
+    """The `codex` program of that release."""
+    return _ensure_npm("codex", "@openai/codex", version) / "node_modules/.bin/codex"
+
+
+def ensure_claude(version: str) -> Path:
+    """The `claude` program of that release."""
+    modules = _ensure_npm("claude", "@anthropic-ai/claude-code", version) / "node_modules"
+    machine = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    # Newer releases ship a native program, which only the skipped install script would link into .bin.
+    native = modules / "@anthropic-ai" / f"claude-code-{sys.platform}-{machine}" / "claude"
+    return native if native.exists() else modules / ".bin/claude"
+
+
+def ensure_openspec(version: str = "1.13.2") -> Path:
+    """The `openspec` program of that release."""
+    return _ensure_npm("openspec", "@fission-ai/openspec", version) / "node_modules/.bin/openspec"
+
+
+def ensure_cao(version: str = "2.5.4") -> Path:
+    """The `cao-server` program of that release, in a virtual environment of its own."""
+    with _folder(f"cao-{version}") as (folder, is_new):
+        if is_new:
+            _run([sys.executable, "-m", "venv", str(folder)])
+            _run([str(folder / "bin/pip"), "install", "--quiet", f"cli-agent-orchestrator=={version}"])
+    return folder / "bin/cao-server"
+
+
+def need(program: str, hint: str) -> Path:
+    """Where a program of the system is."""
+    found = shutil.which(program)
+    if found is None:
+        raise InstallError(f"{program} was not found: install {hint}")
+    return Path(found)
+
+
+def need_node() -> Path:
+    return need("node", "Node.js 20 or later (Debian: apt-get install nodejs npm)")
+
+
+def need_tmux() -> Path:
+    return need("tmux", "tmux 3.2 or later (Debian: apt-get install tmux)")
+
+
+def _ensure_npm(name: str, package: str, version: str) -> Path:
+    need_node()
+    npm = need("npm", "npm, which comes with Node.js (Debian: apt-get install npm)")
+    with _folder(f"{name}-{version}") as (folder, is_new):
+        if is_new:
+            _run([str(npm), "install", "--prefix", str(folder), *NPM_FLAGS, f"{package}@{version}"])
+    return folder
+
+
+@contextmanager
+def _folder(name: str) -> Iterator[tuple[Path, bool]]:
+    """The folder and whether it has to be filled; it counts as filled once the block has ended well."""
+    STORE.mkdir(exist_ok=True)
+    folder, complete = STORE / name, STORE / name / ".complete"
+    with (STORE / f"{name}.lock").open("w") as lock:
+        # Test workers side by side would install the same thing twice, into each other.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if complete.exists():
+            yield folder, False
+            return
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        yield folder, True
+        complete.touch()
+
+
+def _run(command: Sequence[str]) -> None:
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    if done.returncode != 0:
+        raise InstallError(f"{' '.join(command)} failed: {done.stdout.decode(errors='replace')[-TAIL:]}")
