@@ -5,7 +5,17 @@ QuintetError                one line for the user, exit code 1
 ├── TaskError               the task file lacks something
 ├── PromptError             a prompt text names a slot that does not exist
 ├── ProfileError            an agent profile is missing or malformed
-└── StateError              the state file cannot be written or put aside
+├── StateError              the state file cannot be written or put aside
+├── RunError                a run cannot start or go on
+│   ├── AgentError          an agent's terminal has failed
+│   ├── NoResponse          an agent is idle and has written no response (also a RuntimeError)
+│   └── ResponseTimeout     an agent is still at work when its time is up (also a TimeoutError)
+├── ServerError             our own terminal server cannot do what was asked of it
+└── ApiError                the terminal server did not do what it was asked
+    ├── PassingFault        it cannot be reached, or fails in a way that may pass
+    │   └── MaybeDone       ... after the request may have taken effect
+    ├── TerminalGone        it does not know the terminal
+    └── Refused             it refuses the request
 
 Anything else that escapes is a bug and keeps its traceback.
 """
@@ -33,3 +43,43 @@ class ProfileError(QuintetError):
 
 class StateError(QuintetError):
     """The state file cannot be written or put aside."""
+
+
+class RunError(QuintetError):
+    """A run cannot start or go on."""
+
+
+class AgentError(RunError, RuntimeError):
+    """An agent's terminal has failed."""
+
+
+class NoResponse(RunError, RuntimeError):  # noqa: N818 - reads as what happened
+    """An agent is idle and has written no response."""
+
+
+class ResponseTimeout(RunError, TimeoutError):  # noqa: N818
+    """An agent is still at work when its time is up."""
+
+
+class ServerError(QuintetError):
+    """Our own terminal server cannot do what was asked of it."""
+
+
+class ApiError(QuintetError):
+    """The terminal server did not do what it was asked."""
+
+
+class PassingFault(ApiError):  # noqa: N818
+    """The server cannot be reached, or fails in a way that may pass."""
+
+
+class MaybeDone(PassingFault):
+    """A passing fault after which the request may have taken effect."""
+
+
+class TerminalGone(ApiError):  # noqa: N818
+    """The server does not know the terminal."""
+
+
+class Refused(ApiError):  # noqa: N818
+    """The server refuses the request."""

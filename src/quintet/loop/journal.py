@@ -1,5 +1,6 @@
 """The journal: what happened in a run, one typed event a line. The state decides, the journal is a witness."""
 
+import json
 import os
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -96,6 +97,35 @@ class RoundFailed(_Event):
     last: bool
 
 
+class GuardReleased(_Event):
+    event: Literal["guard_released"] = "guard_released"
+    role: str
+    seconds: float
+
+
+class Reminded(_Event):
+    event: Literal["reminded"] = "reminded"
+    role: str
+    number: int
+
+
+class PermissionAsked(_Event):
+    event: Literal["permission_asked"] = "permission_asked"
+    role: str
+    terminal: str
+    accepted: bool
+
+
+class ServerFault(_Event):
+    event: Literal["server_fault"] = "server_fault"
+    text: str
+
+
+class Noted(_Event):
+    event: Literal["noted"] = "noted"
+    text: str
+
+
 class Warned(_Event):
     event: Literal["warned"] = "warned"
     text: str
@@ -123,6 +153,11 @@ Event = Annotated[
     | TestJudged
     | Verified
     | RoundFailed
+    | GuardReleased
+    | Reminded
+    | PermissionAsked
+    | ServerFault
+    | Noted
     | Warned
     | RunStopped
     | RunFinished,
@@ -146,7 +181,7 @@ class Journal:
     def write(self, event: Event) -> Event:
         """Append an event in one write, on a line of its own even after a torn one."""
         stamped = event.model_copy(update={"at": self._clock().isoformat(timespec="milliseconds")})
-        line = stamped.model_dump_json().encode("utf-8", "replace") + b"\n"
+        line = json.dumps(stamped.model_dump(), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("ab+") as file:
             if file.seek(0, os.SEEK_END):

@@ -101,6 +101,11 @@ class Prompts:
     def build_verdict_prompt(self, step: Ask) -> str:
         return self._render("tester_again", step)
 
+    def build_reminder(self, step: Ask, prompt: str = "") -> str:
+        """What an idle agent gets that wrote no response; with the whole prompt where it may never have arrived."""
+        block = "" if prompt else self._response_file(step)
+        return render("reminder", {"prompt": prompt, "response_file": block})
+
     def explore_block_for(self, step: Ask) -> str:
         """The explore summary: whole in a terminal's first prompt, afterwards a reference to it."""
         if self.settings.condense_explore_on_repeat and self._had_a_prompt(step):
@@ -129,7 +134,7 @@ class Prompts:
 
     def _response_file(self, step: Ask) -> str:
         path = str(response_path_for(step.role, self.settings.wd))
-        digest = hashlib.sha256(f"{self.state.run_id}\n{step.key}".encode()).hexdigest()[:16]
+        digest = hashlib.sha256(f"{self.state.run_id}\n{step.key}".encode("utf-8", "replace")).hexdigest()[:16]
         # a reply cannot contain a line that its author has never seen before this prompt
         marker = f"QUINTET_END_{digest.upper()}"
         return render("response_file", {"path": path, "quoted_path": shlex.quote(path), "marker": marker})

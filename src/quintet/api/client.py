@@ -1,0 +1,150 @@
+"""The client of a terminal server, ours or CAO's: parameters travel in the query string."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+from urllib.parse import quote
+
+import httpx
+
+from quintet.api.status import TerminalStatus
+from quintet.errors import ApiError, MaybeDone, PassingFault, Refused, TerminalGone
+
+LONGEST_QUERY: Final = 60_000
+"""percent-encoded characters of a message that a query string carries; CAO refuses about 65,500"""
+OWN_SERVICE: Final = "quintet"
+"""what our own server calls itself in /health"""
+
+_READ = httpx.Timeout(10.0)
+_INPUT = httpx.Timeout(120.0, connect=10.0)
+_CREATE = httpx.Timeout(900.0, connect=10.0)
+_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+_NOT_FOUND, _SERVER_ERROR, _ERROR = 404, 500, 400
+
+
+class ApiClient:
+    """One server, one working directory. Reads may be repeated by the caller; input never is."""
+
+    def __init__(self, url: str, wd: str, token: str = "", transport: httpx.BaseTransport | None = None) -> None:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        # trust_env: a proxy of the user's must not stand between us and a server on loopback
+        self._http = httpx.Client(base_url=url, headers=headers, timeout=_READ, transport=transport, trust_env=False)
+        self._wd = wd
+        self.url = url
+        self.own = False
+        """whether the server is Quintet's, known after health()"""
+
+    def health(self) -> None:
+        """Ask whether the server is there, and whose it is."""
+        self.own = self._request("GET", "/health").get("service") == OWN_SERVICE
+
+    def create_session(
+        self, profile: str, provider: str, *, model: str = "", args: Sequence[str] = (), session_name: str = ""
+    ) -> dict[str, Any]:
+        """Create a session with its first terminal; the answer has `id` and `session_name`."""
+        more = {"session_name": session_name} if session_name else {}
+        return self._create("/sessions", _launch(profile, provider, model, args) | more)
+
+    def create_terminal(
+        self, session_name: str, profile: str, provider: str, *, model: str = "", args: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        """Add a terminal to a session; the answer may come before its agent is ready."""
+        path = f"/sessions/{quote(session_name, safe='')}/terminals"
+        return self._create(path, _launch(profile, provider, model, args))
+
+    def send_input(self, terminal_id: str, message: str, dispatch_id: str = "") -> None:
+        """Type a message into a terminal. Our own server takes one dispatch id only once."""
+        path = f"/terminals/{terminal_id}/input"
+        if self.own:
+            body = {"message": message} | ({"dispatch_id": dispatch_id} if dispatch_id else {})
+            self._request("POST", path, json=body, timeout=_INPUT)
+        else:
+            self._request("POST", path, params={"message": message}, timeout=_INPUT)
+
+    def fits(self, message: str) -> bool:
+        """Whether a message can be sent as it is."""
+        return self.own or len(quote(message, safe="")) <= LONGEST_QUERY
+
+    def accept_permission(self, terminal_id: str) -> None:
+        """Say yes to an agent that asks: on our server with the key that its provider names, elsewhere with `y`."""
+        if self.own:
+            self._request("POST", f"/terminals/{terminal_id}/key", params={"key": "accept"})
+        else:
+            self.send_input(terminal_id, "y")
+
+    def get_terminal(self, terminal_id: str) -> dict[str, Any]:
+        """What the server tells of a terminal."""
+        return self._request("GET", f"/terminals/{terminal_id}")
+
+    def get_status(self, terminal_id: str) -> TerminalStatus:
+        """How a terminal stands; a word that we do not know is `unknown`."""
+        word = self.get_terminal(terminal_id).get("status")
+        return TerminalStatus(word) if word in set(TerminalStatus) else TerminalStatus.UNKNOWN
+
+    def get_last_output(self, terminal_id: str) -> str:
+        """The agent's last answer, as the server reads it from the screen or from the agent's records."""
+        answer = self._request("GET", f"/terminals/{terminal_id}/output", params={"mode": "last"})
+        return str(answer.get("output") or "")
+
+    def exit_terminal(self, terminal_id: str) -> None:
+        """End the agent in a terminal; one that is gone already is no error."""
+        try:
+            self._request("POST", f"/terminals/{terminal_id}/exit")
+        except TerminalGone:
+            return
+
+    def close(self) -> None:
+        self._http.close()
+
+    def _create(self, path: str, params: dict[str, Any]) -> dict[str, Any]:
+        params |= {"working_directory": self._wd, "defer_init": "true"}
+        answer = self._request("POST", path, params=params, timeout=_CREATE)
+        if not isinstance(answer.get("id"), str) or not answer["id"]:
+            raise Refused(f"terminal server {self.url}: POST {path} answered without a terminal id")
+        return answer
+
+    def _request(self, method: str, path: str, **options: Any) -> dict[str, Any]:
+        what = f"terminal server {self.url}: {method} {path}"
+        try:
+            response = self._http.request(method, path, **options)
+        except _NOT_SENT as error:
+            raise PassingFault(f"{what}: cannot connect ({_reason(error)})") from None
+        except httpx.TransportError as error:
+            raise MaybeDone(f"{what}: no answer ({_reason(error)})") from None
+        except httpx.InvalidURL as error:
+            raise Refused(f"{what}: {error}") from None
+        if response.status_code == _NOT_FOUND:
+            raise TerminalGone(f"{what}: {_detail(response)}")
+        if response.status_code >= _SERVER_ERROR:
+            raise MaybeDone(f"{what}: answered {response.status_code} ({_detail(response)})")
+        if response.status_code >= _ERROR:
+            raise Refused(f"{what}: answered {response.status_code} ({_detail(response)})")
+        return self._object(response, what)
+
+    @staticmethod
+    def _object(response: httpx.Response, what: str) -> dict[str, Any]:
+        try:
+            answer = response.json()
+        except ValueError:
+            raise MaybeDone(f"{what}: the answer is not JSON; is this a terminal server?") from None
+        if not isinstance(answer, dict):
+            raise ApiError(f"{what}: the answer is no JSON object; is this a terminal server?")
+        return answer
+
+
+def _launch(profile: str, provider: str, model: str, args: Sequence[str]) -> dict[str, Any]:
+    params: dict[str, Any] = {"provider": provider, "agent_profile": profile}
+    return params | ({"model": model} if model else {}) | ({"args": list(args)} if args else {})
+
+
+def _reason(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
+
+def _detail(response: httpx.Response) -> str:
+    """The server's own words, in whatever form: a text, a list of complaints, no JSON at all."""
+    try:
+        answer = response.json()
+    except ValueError:
+        answer = response.text
+    detail = answer.get("detail", answer) if isinstance(answer, dict) else answer
+    return " ".join(str(detail).split())[:300]

@@ -1,0 +1,263 @@
+"""The handoff: send a prompt, wait for the response file, and know when an agent will not write one."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from quintet.api.client import ApiClient
+from quintet.api.status import AT_REST, TerminalStatus
+from quintet.config import Settings
+from quintet.errors import AgentError, MaybeDone, NoResponse, PassingFault, ResponseTimeout
+from quintet.loop.clock import Clock
+from quintet.loop.journal import Event, GuardReleased, PermissionAsked, Reminded, ServerFault
+from quintet.loop.responses import Look, Responses
+from quintet.roles import Role
+
+LOOK_SECONDS: Final = 0.05
+"""time between two looks at the file system while there is no file"""
+SETTLED_SECONDS: Final = 0.02
+"""how long a file must stay as it is before it is read"""
+UNSEEN_SETTLED_SECONDS: Final = 0.2
+"""the same while the agent has not been seen at work, because its status may be an old one"""
+PERMISSION_COOLDOWN: Final = 5.0
+MOST_PERMISSIONS: Final = 20
+FIRST_RETRY: Final = 0.1
+LONGEST_RETRY: Final = 5.0
+LAST_OUTPUT_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came back."""
+
+    text: str
+    source: Literal["file", "screen"]
+
+
+@dataclass(frozen=True)
+class Request:
+    """One step's prompt and where it goes."""
+
+    terminal_id: str
+    role: Role
+    message: str
+    reminder: str
+    """what to send an agent that is idle without a response"""
+    since: int
+    """the dispatch, by the clock of the response file"""
+    dispatch_id: str = ""
+
+
+@dataclass
+class Handoff:
+    """Carries prompts to agents and replies back."""
+
+    api: ApiClient
+    responses: Responses
+    settings: Settings
+    clock: Clock
+    emit: Callable[[Event], None]
+
+    tick: Callable[[], None] = lambda: None
+    """called with every look at a status: a chance to put back what an agent may have deleted"""
+
+    def send_and_wait(self, request: Request) -> Reply:
+        """Send the prompt and wait for the response."""
+        self.send(request.terminal_id, request.message, request.dispatch_id)
+        return self.wait_for_response_file(request)
+
+    def wait_for_response_file(self, request: Request) -> Reply:
+        """Wait until the agent has written its response and is at rest."""
+        return _Wait(self, request).run()
+
+    def send(self, terminal_id: str, message: str, dispatch_id: str = "") -> None:
+        """Send input. What may have arrived is never sent again, unless the server can tell it from a new one."""
+        safe_to_repeat = self.api.own and bool(dispatch_id)
+        patience = Patience(self.clock, self.settings.response_timeout)
+        while True:
+            try:
+                return self.api.send_input(terminal_id, message, dispatch_id)
+            except PassingFault as fault:
+                if isinstance(fault, MaybeDone) and not safe_to_repeat:
+                    self.emit(ServerFault(text=f"{fault}; the input may have arrived, so it is not sent again"))
+                    return None
+                self._tell(patience, fault)
+                patience.wait(fault)
+
+    def last_output(self, terminal_id: str) -> str:
+        """The agent's last answer; a read, so it is repeated while the fault may pass."""
+        patience = Patience(self.clock, LAST_OUTPUT_SECONDS)
+        while True:
+            try:
+                return self.api.get_last_output(terminal_id)
+            except PassingFault as fault:
+                self._tell(patience, fault)
+                patience.wait(fault)
+
+    def _tell(self, patience: "Patience", fault: PassingFault) -> None:
+        if patience.fresh:
+            self.emit(ServerFault(text=f"{fault}; trying again"))
+
+
+class Patience:
+    """Repeats with growing pauses, until its time is up."""
+
+    def __init__(self, clock: Clock, seconds: float) -> None:
+        self._clock, self._deadline, self._pause = clock, clock.now() + seconds, 0.0
+
+    @property
+    def fresh(self) -> bool:
+        return not self._pause
+
+    def wait(self, fault: PassingFault) -> None:
+        """Pause before the next try, or raise the fault where there is no time for one."""
+        self._pause = min(max(2 * self._pause, FIRST_RETRY), LONGEST_RETRY)
+        if self._clock.now() + self._pause > self._deadline:
+            raise fault
+        self._clock.sleep(self._pause)
+
+
+@dataclass
+class _Wait:
+    """One wait for one response. The rules are those of a cautious reader: doubt never counts as an answer."""
+
+    handoff: Handoff
+    request: Request
+    started: bool = False
+    """the agent was seen at work since the dispatch, or the guard that waits for this has given up"""
+    idle_since: float | None = None
+    reminders: int = 0
+    permissions: int = 0
+    permission_at: float = field(default=float("-inf"))
+    retry: float = 0.0
+    seen: Look | None = None
+    seen_since: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.clock = self.handoff.clock
+        self.settings = self.handoff.settings
+        self.begun = self.armed_at = self.clock.now()
+        self.status = TerminalStatus.UNKNOWN
+
+    def run(self) -> Reply:
+        next_poll = self.begun
+        while True:
+            now = self.clock.now()
+            self._look(now)
+            if now >= next_poll or self.seen:
+                status = self._read_status()
+                next_poll = now + (self.retry or self.settings.poll_seconds)
+                if status and (reply := self._judge(status)):
+                    return reply
+            if now - self.begun >= self.settings.response_timeout:
+                return self._timed_out()
+            self.clock.sleep(self._pause(now, next_poll))
+
+    def _look(self, now: float) -> None:
+        look = self.handoff.responses.look(self.request.role, self.request.since)
+        if look != self.seen:
+            self.seen, self.seen_since = look, now
+
+    def _pause(self, now: float, next_poll: float) -> float:
+        """Short while a file waits for its agent to come to rest, longer the longer that takes."""
+        if self.seen and not self.retry:
+            return min(max(0.02 * (now - self.seen_since), SETTLED_SECONDS), self.settings.poll_seconds)
+        return min(LOOK_SECONDS, max(next_poll - now, SETTLED_SECONDS))
+
+    def _read_status(self) -> TerminalStatus | None:
+        self.handoff.tick()
+        try:
+            self.status = self.handoff.api.get_status(self.request.terminal_id)
+        except PassingFault as fault:
+            if not self.retry:
+                self.handoff.emit(ServerFault(text=f"{fault}; asking again"))
+            self.retry = min(max(2 * self.retry, FIRST_RETRY), LONGEST_RETRY)
+            return None
+        self.retry = 0.0
+        return self.status
+
+    def _judge(self, status: TerminalStatus) -> Reply | None:
+        now = self.clock.now()
+        if status is TerminalStatus.ERROR:
+            raise AgentError(f"{self._who()}: the agent has failed or is gone; look at its terminal, then start again")
+        if status in AT_REST:
+            return self._take(now) or self._at_rest(now)
+        self.idle_since = None
+        if status is not TerminalStatus.UNKNOWN:
+            self.started = True
+        if status is TerminalStatus.WAITING_USER_ANSWER:
+            self._permission(now)
+        return None
+
+    def _take(self, now: float) -> Reply | None:
+        """Take the file once it has not changed between two looks."""
+        self._look(now)
+        settled = SETTLED_SECONDS if self.started else UNSEEN_SETTLED_SECONDS
+        if not self.seen or now - self.seen_since < settled:
+            return None
+        text = self.handoff.responses.read(self.request.role)
+        return Reply(text, "file") if text else None
+
+    def _at_rest(self, now: float) -> Reply | None:
+        """Idle without a response: first doubt the status, then the agent."""
+        grace = self.settings.idle_grace_seconds
+        if not self.started:
+            if now - self.armed_at < grace:
+                return None
+            self.handoff.emit(GuardReleased(role=self.request.role.name, seconds=now - self.armed_at))
+            self.started = True
+        if self.idle_since is None:
+            self.idle_since = now
+        if now - self.idle_since < grace or self._still_settling(now):
+            return None
+        if self.reminders < self.settings.max_file_reminders:
+            self._remind()
+            return None
+        return self._give_up()
+
+    def _still_settling(self, now: float) -> bool:
+        return self.seen is not None and now - self.seen_since < UNSEEN_SETTLED_SECONDS
+
+    def _remind(self) -> None:
+        """Ask for the file; this re-arms the guard and the grace, never the timeout."""
+        self.reminders += 1
+        self.handoff.emit(Reminded(role=self.request.role.name, number=self.reminders))
+        self.handoff.send(self.request.terminal_id, self.request.reminder)
+        self.started, self.idle_since, self.armed_at = False, None, self.clock.now()
+
+    def _permission(self, now: float) -> None:
+        if not self.settings.auto_accept_permissions:
+            if not self.permissions:
+                self._tell_permission(accepted=False)
+            self.permissions = 1
+            return
+        if self.permissions < MOST_PERMISSIONS and now - self.permission_at >= PERMISSION_COOLDOWN:
+            self.permissions, self.permission_at = self.permissions + 1, now
+            self._tell_permission(accepted=True)
+            try:
+                self.handoff.api.accept_permission(self.request.terminal_id)
+            except PassingFault as fault:
+                self.handoff.emit(ServerFault(text=str(fault)))
+
+    def _tell_permission(self, accepted: bool) -> None:
+        terminal, role = self.request.terminal_id, self.request.role.name
+        self.handoff.emit(PermissionAsked(role=role, terminal=terminal, accepted=accepted))
+
+    def _timed_out(self) -> Reply:
+        if self.status in AT_REST:
+            return self._give_up()
+        raise ResponseTimeout(
+            f"{self._who()}: no response within {self.settings.response_timeout:g} s, its status is {self.status}"
+        )
+
+    def _give_up(self) -> Reply:
+        if self.settings.strict_file_handoff:
+            path = self.handoff.responses.response_path_for(self.request.role)
+            raise NoResponse(f"{self._who()}: idle, and no response file at {path}")
+        text = self.handoff.last_output(self.request.terminal_id)
+        if not text.strip():
+            raise NoResponse(f"{self._who()}: idle, without a response file and without an answer on its screen")
+        return Reply(text, "screen")
+
+    def _who(self) -> str:
+        return f"{self.request.role} (terminal {self.request.terminal_id})"
