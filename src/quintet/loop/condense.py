@@ -3,11 +3,10 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from itertools import chain, islice
 from typing import Final, NamedTuple
 
 from quintet.config import Settings
-from quintet.loop.gate import EVIDENCE, RESULT_LINE, REVIEW_NOTES, section
+from quintet.loop.gate import EVIDENCE, RESULT_LINE, REVIEW_NOTES, Verdict, section
 from quintet.loop.markup import DECOR, LEAD, normalise, own, unwrap
 
 LONGEST_LINE: Final = 2_000
@@ -16,23 +15,23 @@ LONGEST_TEXT: Final = 400_000
 """characters that are searched for sections: of a longer reply the beginning and the end, half each"""
 
 ANALYST_SECTIONS: Final = {
-    "artifacts": r"artifacts?(?: reviews?)?",
+    "artifacts": r"artifacts?(?: reviews?)?(?: per file)?",
     "implementation": r"implementation (?:notes?|guidance|plan)",
-    "risks": r"risks?",
-    "downstream": r"downstream",
-    "handoff": r"(?:explicit )?hand-?offs?",
+    "risks": r"risks?(?: and mitigations?)?",
+    "downstream": r"downstream(?: contracts?)?(?: impacts?)?",
+    "handoff": r"(?:explicit )?hand(?:-| )?offs?(?: notes?)?(?: (?:for|to) (?:the )?programmer)?",
 }
 """what the programmer gets of the analyst's summary"""
 
 PROGRAMMER_SECTIONS: Final = {
     "files": r"(?:files? (?:changed|modified|touched|added)|(?:changed|modified) files?|changes)",
-    "behaviour": r"(?:(?:implemented )?behaviou?rs?|what (?:was|is) implemented)",
+    "behaviour": r"(?:(?:implemented )?behaviou?rs?(?: implemented)?|what (?:was|is) implemented)",
 }
 """what the tester gets of the programmer's summary"""
 
 _LEFT_OUT: Final = {
-    "traceability": r"(?:p1[^\n:]{0,9}p4|traceability)",
-    "phases": r"(?:phased delivery|delivery phases)",
+    "traceability": r"(?:p1[^\n:]{0,9}p4(?: traceability)?|traceability)",
+    "phases": r"(?:phased delivery(?: coverage)?|delivery phases)",
     "limitations": r"(?:known )?limitations?",
     "validation": r"(?:validation|tests? (?:run|results?))",
     "questions": r"open questions?",
@@ -46,32 +45,53 @@ _REQUIRED = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _HEADING = re.compile(
-    r"^(?P<hashes>#{1,6})[ \t]+\S.*$"  # ATX
-    r"|^[ \t]*(?:\*\*|__)[^*_\n]{1,80}(?:\*\*|__)[ \t]*:?[ \t]*$"  # a line in bold
-    r"|^[A-Z][A-Z0-9_ /-]{2,50}:.*$"  # LABEL: ...
-    r"|^[A-Z][^\n:.]{0,50}:[ \t]*$"  # A label with nothing behind it:
-    r"|^\S[^\n]{0,80}\n(?:={3,}|-{3,})[ \t]*$",  # underlined
+    r"^(?P<hashes>#{1,6})[ \t]+\S.*$"
+    r"|^(?P<underlined>\S[^\n]{0,80}\n(?:={3,}|-{3,}))[ \t]*$"
+    r"|^[ \t]*(?P<bold>(?:\*\*|__)[^*_\n]{1,80}(?:\*\*|__))[ \t]*:?[ \t]*$"
+    r"|^(?P<label>[A-Z][^\n:.]{0,50}:)[ \t]*$",
     re.MULTILINE,
 )
-_NO_ATX = 7
-"""the rank of a heading that is no ATX heading: any ATX heading ends its section"""
+_UNDERLINED, _ATX, _BOLD, _LABEL, _INLINE, _ITEM = 2, 6, 7, 8, 9, 10
+"""how deep a heading is: one to six hashes, bold type, a label, a label with text behind it, a list item"""
 
 
 def extract_review_notes(text: str, settings: Settings) -> str:
     """A review from its notes on; where the cap cuts, the required changes stay and the middle goes."""
-    text = _readable(text)
-    notes = section(text, REVIEW_NOTES)
-    text = (notes or text).strip()
+    text = _body(text)
+    opening = next(own(REVIEW_NOTES, text), None)
+    start = opening.start() if opening else 0
+    before = text[:start].split("\n")
+    lines = [*(before[number] for number in _required(text[:start])), *text[start:].split("\n")]
     cap = settings.max_feedback_lines
-    lines = text.split("\n")
-    required = next(own(_REQUIRED, text), None) if len(lines) > cap else None
-    if required is None:
-        return cap_lines(lines, cap, tail=cap // 2 if notes else 0)
-    end = next((heading.start() for heading in own(_HEADING, text) if heading.start() > required.start()), len(text))
-    block = range(text.count("\n", 0, required.start()), text[:end].rstrip().count("\n") + 1)
-    room = max(cap - len(block) - 2, 0)  # two lines may tell what is left out
-    others = chain(range(block.start), range(block.stop, len(lines)))
-    return _pick(lines, sorted([*islice(others, room), *block]))
+    required = _required("\n".join(lines)) if len(lines) > cap else []
+    if not required:
+        return cap_lines(lines, cap, tail=cap // 2 if opening else 0)
+    blocks = set(required)
+    above = range(required[0])
+    below = [number for number in range(required[0], len(lines)) if number not in blocks]
+    room = max(cap - len(blocks) - 2, 0)  # two lines may tell what is left out
+    kept_above = min(len(above), max(room // 3, room - len(below)))
+    return _pick(lines, sorted([*above[:kept_above], *below[: room - kept_above], *required]))
+
+
+def _required(text: str) -> list[int]:
+    """The lines of every list of required changes, each up to a heading that is not below its own."""
+    titles = {match.start() for match in own(_REQUIRED, text)}
+    if not titles:
+        return []
+    ranks = {match.start(): _rank(match) for match in own(_HEADING, text)}
+    kept: list[int] = []
+    inside = offset = 0
+    for number, line in enumerate(text.split("\n")):
+        rank = ranks.get(offset, _INLINE)
+        if offset in titles:
+            inside = max(inside, min(rank, _LABEL))
+        elif rank <= inside:
+            inside = 0
+        if inside:
+            kept.append(number)
+        offset += len(line) + 1
+    return kept
 
 
 def extract_test_evidence(text: str, settings: Settings) -> str:
@@ -82,8 +102,11 @@ def extract_test_evidence(text: str, settings: Settings) -> str:
     if found is None:
         return cap_lines(text.strip().split("\n"), cap, tail=0)
     body = unwrap(text)
-    verdict = next(own(RESULT_LINE, body), None)
-    before = [verdict[0].strip()] if verdict and verdict.start() < len(body.rstrip()) - len(found) else []
+    verdicts = [match for match in own(RESULT_LINE, body) if match.start() < len(body.rstrip()) - len(found)]
+    # of two that contradict each other the negative one stands
+    before = [
+        verdict[0].strip() for verdict in sorted(verdicts, key=lambda match: match[1].upper() != Verdict.FAIL)[:1]
+    ]
     return cap_lines([*before, *found.split("\n")], cap, tail=cap // 2)
 
 
@@ -103,6 +126,12 @@ def cap_lines(lines: Sequence[str], cap: int, tail: int) -> str:
         return _pick(lines, range(len(lines)))
     tail = min(tail, cap - 1)
     return _pick(lines, [*range(cap - 1 - tail), *range(len(lines) - tail, len(lines))])
+
+
+def _body(text: str) -> str:
+    """A reply without the fence around it; an empty fence stays, so that there is something to show."""
+    text = _readable(text)
+    return unwrap(text).strip() or text.strip()
 
 
 def _readable(text: str) -> str:
@@ -140,7 +169,7 @@ class _Section(NamedTuple):
 def _condense(text: str, wanted: Mapping[str, str], settings: Settings) -> str:
     if not settings.condense_cross_phase:
         return normalise(text).strip()
-    text = unwrap(_readable(text)).strip()
+    text = _body(text)
     sections = _sections(text, wanted)
     kept = [part for part in sections if part.name in wanted]
     if not kept:
@@ -151,22 +180,54 @@ def _condense(text: str, wanted: Mapping[str, str], settings: Settings) -> str:
 
 
 def _sections(text: str, wanted: Mapping[str, str]) -> list[_Section]:
-    """The text cut at its headings: every line is in exactly one part, named where its heading is a known one."""
+    """The text cut at its headings: every line is in exactly one part, named after the known section it is in."""
     marks = {match.start(): (_rank(match), "") for match in own(_HEADING, text)}
-    marks |= {match.start(): (_rank(match), match.lastgroup or "") for match in own(_known(tuple(wanted)), text)}
+    for match in own(_known(tuple(wanted)), text):
+        rank, _ = marks.get(match.start(), (_LABEL, ""))
+        marks[match.start()] = (_known_rank(match, rank), match.lastgroup or "")
     sections: list[_Section] = []
-    begin, rank, name = 0, 0, ""
-    for start, (level, title) in [*sorted(marks.items()), (len(text), (0, "end"))]:
-        if not title and name and level > rank:
-            continue  # a heading inside the known section
+    around: list[tuple[int, str]] = []
+    begin, name = 0, ""
+    for start, (rank, title) in [*sorted(marks.items()), (len(text), (0, "end"))]:
+        if around and _is_content(rank, title, around[-1][0]):
+            continue
+        while around and around[-1][0] >= rank:
+            around.pop()
+        if title:
+            around.append((rank, title))
+        following = around[-1][1] if around else ""
+        if following == name and not title:
+            continue
         if text[begin:start].strip():
             sections.append(_Section(name, text[begin:start].rstrip().split("\n")))
-        begin, rank, name = start, level, title
+        begin, name = start, following
     return sections
 
 
+def _is_content(rank: int, title: str, around: int) -> bool:
+    """Whether what looks like a heading belongs to the known section around it.
+
+    A label that nobody knows does, whatever it says: rather a line too many than a handoff cut short.
+    """
+    if rank == _INLINE:
+        return around <= _ATX
+    return around < rank if rank == _ITEM else not title and rank == _LABEL
+
+
 def _rank(heading: re.Match[str]) -> int:
-    return len(heading["hashes"] or "") or _NO_ATX
+    ranks = {"underlined": _UNDERLINED, "bold": _BOLD, "label": _LABEL}
+    return len(heading["hashes"] or "") or ranks[heading.lastgroup or ""]
+
+
+def _known_rank(heading: re.Match[str], rank: int) -> int:
+    if heading["hashes"] or rank < _LABEL:
+        return len(heading["hashes"] or "") or rank
+    if heading["item"]:
+        return _ITEM
+    text = heading.string
+    end = text.find("\n", heading.end())
+    behind = text[heading.end() : end if end >= 0 else len(text)]
+    return _INLINE if behind.strip("*_ \t") and "**" not in heading[0] else _LABEL
 
 
 @cache
@@ -178,9 +239,9 @@ def _known(wanted: tuple[str, ...]) -> re.Pattern[str]:
     """
     names = {name: words for name, words in (ANALYST_SECTIONS | PROGRAMMER_SECTIONS).items() if name in wanted}
     titles = "|".join(f"(?P<{name}>{words.replace(' ', '[ _-]+')})" for name, words in (names | _LEFT_OUT).items())
-    item = r"[ \t]*(?:[-*+•][ \t]+)?(?:\d{1,2}[.)][ \t]*)?"
+    item = r"[ \t]*(?P<item>(?:[-*+•][ \t]+)?(?:\d{1,2}[.)][ \t]*)?)"
     return re.compile(
-        rf"^{item}(?:(?P<hashes>\#{{1,6}})[ \t]*)?[*_]{{0,3}}(?:\d{{1,2}}[.)][ \t]*)?(?:{titles})(?![a-z0-9])"
+        rf"^{item}(?:(?P<hashes>\#{{1,6}})[^\w\n]{{0,6}})?[*_]{{0,3}}(?:\d{{1,2}}[.)][ \t]*)?(?:{titles})(?![a-z0-9])"
         r"(?(hashes)|(?:[^\n:.*]{0,50}(?::|\*\*)|[*_ \t]*$))",
         re.MULTILINE | re.IGNORECASE,
     )

@@ -7,6 +7,7 @@ from typing import Final
 from quintet.config import Settings
 from quintet.loop import condense, gate, journal
 from quintet.loop.gate import Verdict
+from quintet.loop.markup import normalise
 from quintet.loop.state import State, Status, Turn
 from quintet.roles import ANALYST, BY_NAME, PEER_PROGRAMMER, PROGRAMMER, REVIEWER, ROLES, TESTER, WORKER, Phase, Role
 
@@ -112,7 +113,7 @@ def apply(state: State, step: Step, outcome: Outcome, settings: Settings) -> App
         case Ask(), Dispatched(at):
             return _dispatched(_at(state, step), step, at), ()
         case Ask(role=role, again=False), Replied(text):
-            reply = text if text.strip() else f"{NOT_THERE}{role} replied with an empty text.)"
+            reply = f"{NOT_THERE}{role} replied with an empty text.)" if _empty(text) else text
             state = replace(
                 _at(state, step), outputs=state.outputs | {role.output: reply}, dispatched="", dispatched_at=0
             )
@@ -142,9 +143,9 @@ def _with_input(state: State) -> State:
     phase, outputs = state.current_phase, state.outputs
     needed = {Phase.ANALYST: (), Phase.PROGRAMMER: (ANALYST,), Phase.TESTER: (ANALYST, PROGRAMMER)}[phase]
     for role in needed:
-        if not outputs[role.output]:
+        if _empty(outputs[role.output]):
             return replace(state, current_phase=role.phase, cycle=1, turn=Turn.WORK)
-    if state.turn is not Turn.WORK and not outputs[WORKER[phase].output]:
+    if state.turn is not Turn.WORK and _empty(outputs[WORKER[phase].output]):
         return replace(state, turn=Turn.WORK)
     return state
 
@@ -249,7 +250,12 @@ def _failed(state: State, report: str, settings: Settings, event: journal.Event)
 
 def missing(output: str) -> bool:
     """Whether an output is only a note that there is none."""
-    return not output or output.startswith(NOT_THERE)
+    return _empty(output) or output.startswith(NOT_THERE)
+
+
+def _empty(text: str) -> bool:
+    """Whether nobody could read anything in a text."""
+    return not normalise(text).strip()
 
 
 def _blank(roles: Iterable[Role]) -> dict[str, str]:

@@ -41,12 +41,16 @@ EVIDENCE_GROUPS: Final = {
 """what a review can give evidence of; each group is named by its first word"""
 
 _CLAUSE_END = re.compile(r"[.;,\n]")
-_BLANK = re.compile(r"<[A-Za-z][^<>\n]*>")
+_BLANK = re.compile(r"<[A-Za-z][^<> \n]* [^<>\n]*>")
+_UNFILLED = "\0"
 
 
 def _verdict_line(name: str, words: str) -> re.Pattern[str]:
     spelled = name.replace("_", r"\\?_")
-    return re.compile(rf"{LEAD}{spelled}{DECOR}:{DECOR}({words}){DECOR}[.!]?{DECOR}$", re.MULTILINE | re.IGNORECASE)
+    return re.compile(
+        rf"{LEAD}{spelled}{DECOR}:{DECOR}({words})(?:{DECOR}[.!])?{DECOR}$",
+        re.MULTILINE | re.IGNORECASE | re.ASCII,  # without ASCII a Turkish İ would count as an I
+    )
 
 
 RESULT_LINE: Final = _verdict_line("RESULT", "PASS|FAIL")
@@ -114,7 +118,7 @@ def is_review_approved(text: str, phase: Phase, cycle: int, settings: Settings) 
 def _inflections(word: str) -> str:
     """A pattern for a word and the forms that grammar gives it: file, files, filed, filing."""
     if not word.isalpha():
-        return r"[\s_-]+".join(re.escape(part) for part in word.split()) + ("s?" if " " in word else "")
+        return r"[\s_-]+".join(re.escape(part) for part in word.split()) + ("s?" if word[-1].isalpha() else "")
     stem, last = word[:-1], word[-1]
     forms = [f"{word}(?:s|es|ed|ing|'s|’s)?"]
     if last == "e":
@@ -156,8 +160,8 @@ def _clauses(notes: str, words: re.Pattern[str], most: int) -> list[frozenset[in
     A clause with an unfilled <blank> is the form's, not the reviewer's, and mentions nothing.
     """
     kinds: Counter[frozenset[int]] = Counter()
-    for clause, times in Counter(_CLAUSE_END.split(notes)).items():
+    for clause, times in Counter(_CLAUSE_END.split(_BLANK.sub(_UNFILLED, notes))).items():
         mentioned = frozenset((match.lastindex or 1) - 1 for match in words.finditer(clause))
-        if mentioned and not _BLANK.search(clause):
+        if mentioned and _UNFILLED not in clause:
             kinds[mentioned] += times
     return [mentioned for mentioned, times in kinds.items() for _ in range(min(times, most))]

@@ -9,7 +9,9 @@ DECOR = r"[ \t*_#+`•\-]*"
 LEAD = rf"^{DECOR}(?:\d{{1,2}}[.)]{DECOR})?"
 """the start of a line that carries a label: decoration, or a number in a list"""
 
-_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*(.*)$", re.MULTILINE)
+_FENCE = re.compile(
+    r"^[ \t]*(?P<item>(?:(?:[-*+•]|\d{1,2}[.)])[ \t]+)*)(?P<marks>`{3,}|~{3,})[ \t]*(?P<info>.*)$", re.MULTILINE
+)
 
 
 def normalise(text: str) -> str:
@@ -27,19 +29,25 @@ def fences(text: str) -> Iterator[tuple[int, int]]:
     """Where the code fences are, from the first character of the opening line to the end of the closing one.
 
     A fence line with a language inside a fence opens an inner one, because models wrap whole documents in a
-    fence. A fence that nobody closes reaches beyond the end.
+    fence; where that leaves a fence open at the end, such a line is taken for a line of code. A fence that
+    nobody closes reaches beyond the end.
     """
+    nested = all(end <= len(text) for _, end in _spans(text, nested=True))
+    return _spans(text, nested=nested)
+
+
+def _spans(text: str, *, nested: bool) -> Iterator[tuple[int, int]]:
     open_fences: list[str] = []
     start = 0
     for match in _FENCE.finditer(text):
-        marks, info = match.group(1, 2)
-        if "`" in info and marks[0] == "`":
+        item, marks, info = match.group("item", "marks", "info")
+        if ("`" in info and marks[0] == "`") or (item and open_fences):
             continue
         if not open_fences:
             open_fences, start = [marks], match.start()
-        elif info:
+        elif info and nested:
             open_fences.append(marks)
-        elif marks[0] == open_fences[-1][0] and len(marks) >= len(open_fences[-1]):
+        elif not info and marks[0] == open_fences[-1][0] and len(marks) >= len(open_fences[-1]):
             open_fences.pop()
             if not open_fences:
                 yield start, match.end()

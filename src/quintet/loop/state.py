@@ -90,11 +90,11 @@ class State:
 def save_state(state: State, path: Path, now: datetime | None = None) -> None:
     """Write the state so that a reader, or a crash at any moment, finds the old one or the new one, whole."""
     document = {"version": VERSION, **asdict(state), "updated_at": (now or datetime.now(UTC)).isoformat()}
-    target = path.resolve()
+    target = Path(os.path.realpath(path))  # unlike resolve(), no RuntimeError where links go in a circle
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("w", encoding="utf-8", errors="replace") as file:
+        with temporary.open("w", encoding="utf-8", errors="backslashreplace") as file:  # JSON's own escape
             json.dump(document, file, ensure_ascii=False, indent=1)
             file.flush()
             os.fsync(file.fileno())
@@ -126,9 +126,9 @@ def load_state(path: Path, default_provider: str = "") -> State | None:
 def put_aside(path: Path, word: str) -> Path:
     """Give a file (or whatever is at the path) another name, so that nothing overwrites it."""
     number = 1
-    while (other := path.with_name(f"{path.name}.{word}-{number}")).exists() or other.is_symlink():
-        number += 1
     try:
+        while (other := path.with_name(f"{path.name}.{word}-{number}")).exists() or other.is_symlink():
+            number += 1
         path.rename(other)
     except OSError as error:
         raise StateError(f"{path}: cannot be put aside ({error.strerror}); move it away by hand") from None

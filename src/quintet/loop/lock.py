@@ -1,0 +1,42 @@
+"""One run per directory."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from quintet.errors import RunError
+from quintet.loop.responses import TMP
+
+PID_FILE = TMP / "quintet.pid"
+
+
+@contextmanager
+def directory_lock(wd: Path) -> Iterator[None]:
+    """Hold the project directory itself: nothing to delete for an agent, and nothing left by a dead process."""
+    descriptor = os.open(wd, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RunError(f"{wd}: another run is at work here ({_holder(wd)}); wait for it or stop it") from None
+        _sign(wd)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _sign(wd: Path) -> None:
+    try:
+        (wd / TMP).mkdir(exist_ok=True)
+        (wd / PID_FILE).write_text(f"{os.getpid()}\n", encoding="utf-8")
+    except OSError as error:
+        raise RunError(f"{wd / PID_FILE}: cannot be written ({error.strerror})") from None
+
+
+def _holder(wd: Path) -> str:
+    try:
+        return f"process {int((wd / PID_FILE).read_text(encoding='utf-8'))}"
+    except (OSError, ValueError):
+        return "it has left no process id"

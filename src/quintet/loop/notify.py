@@ -1,0 +1,57 @@
+"""Notifications to an ntfy topic. They never hold up a run, and their failure is only a warning."""
+
+import threading
+import time
+from collections.abc import Callable
+from urllib.parse import quote
+
+import httpx
+
+from quintet.config import Settings
+from quintet.loop.journal import Event, PermissionAsked, ReviewsUsedUp, RunFinished, RunStopped
+
+_TIMEOUT = 5.0
+_FLUSH = 2.0
+
+
+class Notifier:
+    """Tells a topic what somebody who is away would want to know."""
+
+    def __init__(self, settings: Settings, warn: Callable[[str], None]) -> None:
+        self._url = f"{settings.ntfy_url}/{quote(settings.ntfy_topic, safe='')}" if settings.ntfy_topic else ""
+        self._project = settings.wd.name
+        self._warn = warn
+        self._sending: list[threading.Thread] = []
+
+    def __call__(self, event: Event) -> None:
+        text = _message(event)
+        if self._url and text:
+            thread = threading.Thread(target=self._send, args=(f"{self._project}: {text}",), daemon=True)
+            self._sending.append(thread)
+            thread.start()
+
+    def flush(self) -> None:
+        """Give what is under way a moment to arrive."""
+        deadline = time.monotonic() + _FLUSH
+        for thread in self._sending:
+            thread.join(max(deadline - time.monotonic(), 0.0))
+
+    def _send(self, text: str) -> None:
+        try:
+            headers = {"Title": "Quintet"}
+            httpx.post(self._url, content=text.encode(), headers=headers, timeout=_TIMEOUT).raise_for_status()
+        except httpx.HTTPError as error:
+            self._warn(f"notification not sent to {self._url}: {error or type(error).__name__}")
+
+
+def _message(event: Event) -> str:
+    match event:
+        case RunFinished(status=status, round=number):
+            return f"{status} after round {number}"
+        case RunStopped(reason=reason):
+            return f"stopped: {reason}"
+        case PermissionAsked(accepted=False, role=role, terminal=terminal):
+            return f"{role} asks for permission in terminal {terminal}"
+        case ReviewsUsedUp(phase=phase, cycles=cycles):
+            return f"the {phase} phase goes on without approval after {cycles} reviews"
+    return ""

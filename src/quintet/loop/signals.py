@@ -1,0 +1,56 @@
+"""Interrupts: the first one stops the run at the next safe point, the second one ends the process at once."""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType, TracebackType
+from typing import Any
+
+
+class Interrupted(BaseException):
+    """The user or the system wants the run to stop: no error, and not to be caught as one."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.exit_code = 128 + number
+
+
+class Signals:
+    """SIGINT and SIGTERM as an exception that breaks even a hanging request, but never a change of the state."""
+
+    def __init__(self) -> None:
+        self._pending: int | None = None
+        self._deferred = 0
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> "Signals":
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._before[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    @contextmanager
+    def deferred(self) -> Iterator[None]:
+        """Finish what belongs together before a signal is heard."""
+        self._deferred += 1
+        try:
+            yield
+        finally:
+            self._deferred -= 1
+        if self._pending and not self._deferred:
+            raise Interrupted(self._pending)
+
+    def _handle(self, number: int, _frame: FrameType | None) -> None:
+        if self._pending:
+            os._exit(128 + number)
+        self._pending = number
+        if not self._deferred:
+            raise Interrupted(number)
