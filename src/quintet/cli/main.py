@@ -19,13 +19,23 @@ def cli() -> None:
     """Five coding agents take a task from specification to a passed test."""
 
 
+@cli.command("run")
+@config_argument
+@setting_options
+def run_command(config_file: Path | None, **flags: Any) -> None:
+    """Carry a task from specification to a passed test, or go on with an unfinished run."""
+    from quintet.cli.run import run  # noqa: PLC0415 - each command loads only what it needs
+
+    sys.exit(run(config_file, flags))
+
+
 @cli.command("config")
 @config_argument
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 @setting_options
 def config_command(config_file: Path | None, as_json: bool, **flags: Any) -> None:
     """Print every effective setting and the place it came from."""
-    from quintet.cli.show import show_settings  # noqa: PLC0415 - each command loads only what it needs
+    from quintet.cli.show import show_settings  # noqa: PLC0415
 
     show_settings(config_file, flags, as_json)
 

@@ -1,0 +1,61 @@
+"""One line for each event of a run."""
+
+from quintet.loop import journal
+from quintet.loop.journal import Event
+
+
+def line_for(event: Event) -> str:
+    """An event in words."""
+    match event:
+        case journal.RunStarted(run_id=run_id, start_agent=agent):
+            return f"run {run_id} starts with {agent}"
+        case journal.RunResumed(run_id=run_id, step=step):
+            return f"run {run_id} goes on at step {step or 'the end'}"
+        case journal.TerminalCreated(role=role, terminal=terminal, provider=provider, seconds=seconds):
+            return f"{role} is ready: {provider} in terminal {terminal}, {seconds:.1f} s"
+        case journal.PromptSent(role=role, round=number, cycle=cycle, characters=size):
+            return f"round {number}, cycle {cycle}: {role} gets its prompt ({size} characters)"
+        case journal.ReplyTaken(role=role, characters=size, source=source, file=file):
+            origin = "" if source == "file" else ", read from its screen"
+            return f"{role} has replied ({size} characters{origin}): {file}"
+        case journal.RunFinished(status=status, round=number):
+            return f"{status} in round {number}"
+        case journal.RunStopped(reason=reason):
+            return f"stopped: {reason}; start again to go on"
+    return _judgement(event) or _trouble(event)
+
+
+def _judgement(event: Event) -> str:
+    match event:
+        case journal.ReviewJudged(phase=phase, cycle=cycle, approved=True, evidence=evidence):
+            return f"{phase} review {cycle}: APPROVED, with evidence of {', '.join(evidence) or 'nothing'}"
+        case journal.ReviewJudged(phase=phase, cycle=cycle, verdict=verdict, reason=reason):
+            return f"{phase} review {cycle}: {verdict or 'no verdict'}, not approved: {reason}"
+        case journal.ReviewsUsedUp(phase=phase, cycles=cycles):
+            return (
+                f"WARNING: {phase} phase NOT APPROVED after {cycles} reviews; it goes on, and the open notes go along"
+            )
+        case journal.TestJudged(round=number, verdict=verdict, reason=reason):
+            return f"test of round {number}: {verdict or 'no verdict'} ({reason})"
+        case journal.Verified(command=command, exit_code=code):
+            return f"verified with `{command}`: exit code {code}"
+        case journal.RoundFailed(round=number, last=last):
+            return f"round {number} failed; " + ("it was the last" if last else "the evidence goes to the programmer")
+    return ""
+
+
+def _trouble(event: Event) -> str:
+    match event:
+        case journal.GuardReleased(role=role, seconds=seconds):
+            return f"warning: {role} was not seen at work within {seconds:.0f} s"
+        case journal.Reminded(role=role, number=number):
+            return f"warning: {role} is idle without a response file; reminder {number}"
+        case journal.PermissionAsked(role=role, accepted=True):
+            return f"{role} asks for permission; answered yes"
+        case journal.PermissionAsked(role=role, terminal=terminal):
+            return f"warning: {role} asks for permission; answer it in terminal {terminal}"
+        case journal.ServerFault(text=text) | journal.Warned(text=text):
+            return f"warning: {text}"
+        case journal.Noted(text=text):
+            return text
+    return event.event
