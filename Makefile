@@ -30,6 +30,9 @@ check: $(READY) ## types and style
 test: check ## types, style and all tests but those of `make e2e`
 	$(BIN)/pytest -q -n auto
 
+e2e: $(READY) ## the real agent CLIs, CAO and OpenSpec, installed into .e2e/
+	$(BIN)/pytest -q -m e2e tests/e2e
+
 bench: $(READY) ## measure; the figures are in docs/benchmarks.md
 	$(BIN)/python tools/bench.py
 

@@ -1,0 +1,124 @@
+"""A small real project: a git repository with OpenSpec set up, a task, and what the agents do to it."""
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.e2e.brains import (
+    ANALYST_APPROVED,
+    ANALYST_SUMMARY,
+    PROGRAMMER_APPROVED,
+    PROGRAMMER_SUMMARY,
+    TEST_FAIL,
+    TEST_PASS,
+    Answer,
+    Script,
+)
+
+CHANGE = "add-answer"
+TASK = """\
+*** ORIGINAL EXPLORE SUMMARY ***
+The project has no answer yet. Write it down in answer.txt.
+
+*** SCENARIO TEST ***
+Run: cat answer.txt
+Expected: 42
+"""
+VERIFY = "grep -qx 42 answer.txt"
+
+_ARTIFACTS = {
+    "proposal.md": """\
+## Why
+
+The answer is not written down anywhere, so nobody can look it up when it is needed.
+
+## What Changes
+
+- answer.txt holds the answer
+
+## Capabilities
+
+### New Capabilities
+- `answer`: where the answer stands
+
+## Impact
+
+One new file.
+""",
+    "specs/answer/spec.md": """\
+## ADDED Requirements
+
+### Requirement: The answer is written down
+The project SHALL hold the answer in answer.txt.
+
+#### Scenario: Looking it up
+- **WHEN** answer.txt is read
+- **THEN** it says 42
+""",
+    "tasks.md": """\
+## 1. The file
+
+- [ ] 1.1 Write answer.txt
+""",
+}
+
+
+def _write(path: str, text: str) -> str:
+    return f"mkdir -p $(dirname {path}) && cat > {path} <<'ARTIFACT'\n{text}ARTIFACT"
+
+
+def _folder() -> str:
+    return f"openspec/changes/{CHANGE}"
+
+
+FAIL_THEN_PASS: Script = {
+    "analyst_summary.md": [
+        Answer(
+            ANALYST_SUMMARY,
+            before=(
+                f"openspec new change {CHANGE}",
+                " && ".join(_write(f"{_folder()}/{name}", text) + "\ntrue" for name, text in _ARTIFACTS.items()),
+            ),
+        ),
+        Answer(ANALYST_SUMMARY),
+    ],
+    "analyst_review.md": [Answer(ANALYST_APPROVED, before=(f"openspec validate {CHANGE}",))],
+    "programmer_summary.md": [
+        Answer(PROGRAMMER_SUMMARY, before=("echo 41 > answer.txt",)),
+        Answer(PROGRAMMER_SUMMARY),
+        Answer(PROGRAMMER_SUMMARY, before=("echo 42 > answer.txt", f"sed -i 's/\\[ \\]/[x]/' {_folder()}/tasks.md")),
+    ],
+    "programmer_review.md": [Answer(PROGRAMMER_APPROVED, before=("cat answer.txt",))],
+    "test_result.md": [
+        Answer(TEST_FAIL, before=("cat answer.txt",)),
+        Answer(TEST_PASS, before=("cat answer.txt",)),
+    ],
+}
+"""The first implementation is wrong and fails its test; the second is right, which VERIFY confirms."""
+
+
+def make_project(folder: Path, environment: Mapping[str, str]) -> None:
+    """A repository with one commit, in which OpenSpec is set up."""
+    folder.mkdir()
+    (folder / "README.md").write_text("# A project without an answer\n")
+    for command in (
+        ["git", "init", "--quiet", "--initial-branch=main"],
+        ["git", "config", "user.name", "Test"],
+        ["git", "config", "user.email", "test@localhost"],
+        ["openspec", "init", "--tools", "codex,claude", "."],
+        ["git", "add", "--all"],
+        ["git", "commit", "--quiet", "--message", "Begin"],
+    ):
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env={**environment, "OPENSPEC_TELEMETRY": "0"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+
+
+def git(folder: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
