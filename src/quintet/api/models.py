@@ -1,0 +1,127 @@
+"""What travels between a terminal server and its clients, as JSON. The names are CAO's; the last group is ours."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from quintet.api.status import TerminalStatus
+
+TerminalId = Annotated[str, StringConstraints(pattern=r"^[a-f0-9]{8}$")]
+MAX_MESSAGE: Final = 4 * 1024 * 1024
+"""characters of one input"""
+
+
+class OutputMode(StrEnum):
+    """How much of a terminal's output is asked for."""
+
+    FULL = "full"
+    LAST = "last"
+
+
+class TokenUsage(BaseModel):
+    """Tokens of the last turn, where the agent's record tells."""
+
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+
+
+class Terminal(BaseModel):
+    """One agent in its pane."""
+
+    model_config = ConfigDict(use_enum_values=True)
+
+    id: str
+    name: str = Field(description="the tmux window")
+    provider: str
+    session_name: str
+    agent_profile: str | None = None
+    model: str | None = None
+    allowed_tools: list[str] | None = None
+    caller_id: str | None = None
+    shell_command: str | None = Field(default=None, description="the program in the pane")
+    status: TerminalStatus | None = None
+    last_active: datetime | None = None
+
+    turn: int = Field(default=0, description="how many prompts were typed")
+    dispatch_id: str | None = Field(default=None, description="the id of the last input that was typed")
+    reason: str | None = Field(default=None, description="why the status is error, or what the terminal waits for")
+    last_screen: str | None = Field(default=None, description="with status error: what the terminal showed last")
+    accept_key: str | None = Field(default=None, description="while it waits for an answer: the key that says yes")
+    usage: TokenUsage | None = None
+
+
+class Session(BaseModel):
+    """One tmux server with the terminals of a run."""
+
+    id: str
+    name: str
+    status: str = Field(description="active while somebody is attached, else detached")
+    working_directory: str | None = None
+    agent_profile: str | None = None
+
+
+class SessionDetail(BaseModel):
+    """A session and its terminals, oldest first."""
+
+    session: Session
+    terminals: list[Terminal]
+
+
+class CreateBody(BaseModel):
+    """The optional body of a creation."""
+
+    args: list[str] = Field(default=[], description="the user's own arguments for the agent's program")
+    env_vars: dict[str, str] = Field(default={}, description="variables to add to the program's environment")
+
+
+class InputBody(BaseModel):
+    """The body of an input that does not fit into a query string."""
+
+    message: str | None = Field(default=None, max_length=MAX_MESSAGE)
+    dispatch_id: str | None = None
+
+
+class Success(BaseModel):
+    """It was done."""
+
+    success: bool = True
+
+
+class SessionDeleted(BaseModel):
+    """A session has ended."""
+
+    success: bool = True
+    deleted: list[str]
+    errors: list[str] = []
+
+
+class Output(BaseModel):
+    """Text of a terminal."""
+
+    output: str
+    mode: OutputMode
+
+
+class WorkingDirectory(BaseModel):
+    """Where a terminal's program is now."""
+
+    working_directory: str | None
+
+
+class Health(BaseModel):
+    """The server is up."""
+
+    status: str = "ok"
+    service: str = "quintet"
+    version: str = ""
+    terminal_backend: str = "tmux"
+    components: dict[str, str] = {}
+
+
+class Problem(BaseModel):
+    """Why a request was refused."""
+
+    detail: Any

@@ -1,0 +1,222 @@
+"""Typing into an agent, and making sure that it was taken. Nothing is ever pasted twice."""
+
+import asyncio
+import re
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from quintet.api.status import AT_REST, TerminalStatus
+from quintet.server.facts import OPTION, REMEMBERED
+from quintet.server.launch import write_private
+from quintet.server.processes import signal_group
+from quintet.server.refusals import BadRequest, Conflict, NotTaken, TmuxError
+from quintet.server.terminal import AT_WORK, Look, Terminal
+from quintet.server.tmux import quote
+
+BUSY_SECONDS: Final = 3.0
+"""how long input waits for an agent that is at work, before it is typed all the same"""
+TAKEN_SECONDS: Final = 30.0
+DRAFT_SECONDS: Final = 3.0
+FIRST_AGAIN, LONGEST_AGAIN = 0.4, 3.0
+"""seconds until Enter is pressed again"""
+BYTES_PER_SECOND: Final = 200_000
+"""a slow agent's reading of a long paste"""
+EXIT_SECONDS: Final = 1.5
+LONGEST_ANSWER: Final = 200
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def clean(message: str) -> str:
+    """The message without what a terminal would take as a command, such as the end of a paste."""
+    return _CONTROLS.sub("", message.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+async def deliver(terminal: Terminal, message: str, dispatch: str = "") -> None:
+    """Type a message and see that the agent has taken it. The same dispatch is typed only once."""
+    text = clean(message)
+    if not text.strip():
+        raise BadRequest("message: there is nothing in it to type")
+    async with terminal.typing:
+        if dispatch and dispatch in terminal.facts.dispatches:
+            if terminal.facts.pasted and dispatch == terminal.facts.dispatches[-1]:
+                await _submit(terminal, _draft(terminal), press=False)
+            return
+        await _until_ready(terminal)
+        report = await terminal.report()
+        if report.status is TerminalStatus.WAITING_USER_ANSWER:
+            await _answer(terminal, text)
+        elif terminal.provider.is_command(text):
+            await _until_at_rest(terminal)
+            await _command(terminal, text)
+        else:
+            await _until_at_rest(terminal)
+            await _prompt(terminal, text, dispatch)
+
+
+async def finish(terminal: Terminal) -> None:
+    """Bring to its end what an earlier server has pasted."""
+    async with terminal.typing:
+        if terminal.facts.pasted:
+            await _submit(terminal, _draft(terminal), press=False)
+
+
+async def press(terminal: Terminal, *keys: str) -> None:
+    """Press keys, unless the program has ended."""
+    await _guarded(terminal, f"send-keys -t {terminal.pane} " + " ".join(quote(key) for key in keys))
+
+
+async def end(terminal: Terminal) -> None:
+    """End the agent: by its own command, else by signals."""
+    if terminal.ended:
+        return
+    try:
+        await terminal.keep(replace(terminal.facts, exiting=True))
+        report = await terminal.report()
+        if report.status in AT_REST and not terminal.typing.locked():
+            async with terminal.typing:
+                await _command(terminal, terminal.provider.exit_command, wait=False)
+                await _until(terminal, lambda look: look.end is not None, EXIT_SECONDS, 0.01)
+    except (Conflict, TmuxError):
+        pass  # it ends below, if it has not ended by itself
+    for number in (signal.SIGHUP, signal.SIGKILL):
+        if terminal.is_running():
+            signal_group(terminal.pid, number)
+            await _until(terminal, lambda look: look.end is not None, 0.5, 0.01)
+    await terminal.report()
+
+
+async def _until(terminal: Terminal, wanted: Callable[[Look], bool], seconds: float, pause: float = 0.1) -> bool:
+    deadline = time.monotonic() + seconds
+    while True:
+        if wanted(await terminal.look()):
+            return True
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return False
+        await terminal.change(min(left, pause))
+
+
+async def _until_ready(terminal: Terminal) -> None:
+    if terminal.start is not None and not terminal.facts.ready:
+        await asyncio.wait([terminal.start], timeout=terminal.provider.start_seconds)
+    report = await terminal.report()
+    if report.status is TerminalStatus.ERROR:
+        raise Conflict(f"Terminal '{terminal.facts.id}' cannot take input: {report.reason}")
+    if not terminal.facts.ready:
+        raise Conflict(f"Terminal '{terminal.facts.id}' is not ready: {terminal.needs or 'its program is starting'}")
+
+
+async def _until_at_rest(terminal: Terminal) -> None:
+    provider = terminal.provider
+    await _until(terminal, lambda look: provider.read_screen(look.screen) in AT_REST, BUSY_SECONDS)
+
+
+async def _guarded(terminal: Terminal, command: str) -> None:
+    """Run a command on the pane, unless its program has ended: tmux itself may crash on that."""
+    line = f"if-shell -F -t {terminal.pane} '#{{pane_dead}}' 'display-message -p dead' {quote(command)}"
+    try:
+        reply = await terminal.tmux.script(line)
+    except TmuxError:
+        reply = ["dead"]
+    if reply == ["dead"]:
+        terminal.dirty = True
+        report = await terminal.report()
+        raise Conflict(f"Terminal '{terminal.facts.id}' cannot take input: {report.reason or 'its program has ended'}")
+
+
+async def _answer(terminal: Terminal, text: str) -> None:
+    if "\n" in text or len(text) > LONGEST_ANSWER:
+        raise Conflict(f"Terminal '{terminal.facts.id}' waits for an answer to its own question")
+    await _guarded(terminal, f"send-keys -l -t {terminal.pane} -- {quote(text)}")
+    await press(terminal, "Enter")
+
+
+async def _command(terminal: Terminal, text: str, *, wait: bool = True) -> None:
+    await _guarded(terminal, f"send-keys -l -t {terminal.pane} -- {quote(text)}")
+    provider = terminal.provider
+    await _until(terminal, lambda look: provider.holds_draft(look.screen, text), DRAFT_SECONDS)
+    await press(terminal, "Enter")
+    if wait and not await _until(terminal, lambda look: not provider.holds_draft(look.screen, text), FIRST_AGAIN):
+        await press(terminal, "Enter")
+
+
+async def _prompt(terminal: Terminal, text: str, dispatch: str) -> None:
+    facts = terminal.facts
+    text = terminal.provider.escape(text)
+    at_rest = terminal.provider.read_screen(terminal.seen.screen) in AT_REST
+    new = replace(
+        facts,
+        turn=facts.turn + 1,
+        since=terminal.provider.record_position(terminal.folder),
+        dispatches=(*facts.dispatches, dispatch)[-REMEMBERED:] if dispatch else facts.dispatches,
+        pasted=True,
+        typed=time.time(),
+    )
+    buffer = f"quintet-{facts.id}"
+    source = terminal.folder / "input"
+    write_private(source, text)
+    await terminal.tmux.run(f"load-buffer -b {buffer} {quote(str(source))}")
+    # written down and pasted in one go, so that a later server knows whether it was pasted
+    remember = f"set-option -p -t {terminal.pane} {OPTION} {quote(new.to_json())}"
+    await _guarded(terminal, f"{remember} ; paste-buffer -p -r -d -b {buffer} -t {terminal.pane}")
+    terminal.kept(new)
+    terminal.events.add("turn", terminal=new.id, session=new.session, turn=new.turn, state="began")
+    await _submit(terminal, text, press=True, at_rest=at_rest)
+
+
+def _draft(terminal: Terminal) -> str:
+    """What an unfinished delivery has pasted."""
+    try:
+        return (terminal.folder / "input").read_text(encoding="utf-8", errors="surrogateescape")
+    except FileNotFoundError:
+        return ""
+
+
+async def _submit(terminal: Terminal, text: str, *, press: bool, at_rest: bool = False) -> None:
+    """Press Enter until the agent has taken what is in its composer."""
+    terminal.stuck = False
+    provider = terminal.provider
+    before = terminal.seen.screen.text
+    drafted = False
+    if press:
+        patience = DRAFT_SECONDS + len(text) / BYTES_PER_SECOND
+        drafted = await _until(terminal, lambda look: provider.holds_draft(look.screen, text), patience)
+        await _enter(terminal)
+    begun = time.monotonic()
+    again, pause = begun + FIRST_AGAIN, FIRST_AGAIN
+    while True:
+        look = await terminal.look()
+        holds = look.end is None and provider.holds_draft(look.screen, text)
+        drafted = drafted or holds
+        now = time.monotonic()
+        if look.end is not None or _taken(terminal, look, holds=holds, drafted=drafted, at_rest=at_rest):
+            break
+        if not holds and now - begun > DRAFT_SECONDS and (look.screen.text != before or not press):
+            break  # a composer that could not be read; the screen has moved on
+        if now - begun > TAKEN_SECONDS + len(text) / BYTES_PER_SECOND:
+            terminal.stuck = True
+            raise NotTaken(f"Terminal '{terminal.facts.id}' shows no sign that it has taken the input")
+        if holds and now >= again:
+            await _enter(terminal)
+            pause = min(2 * pause, LONGEST_AGAIN)
+            again = now + pause
+        await terminal.change(0.05)
+    if look.end is None:
+        await terminal.keep(replace(terminal.facts, pasted=False, typed=time.time()))
+    await terminal.report()
+    (terminal.folder / "input").unlink(missing_ok=True)
+
+
+async def _enter(terminal: Terminal) -> None:
+    await press(terminal, "Enter")
+
+
+def _taken(terminal: Terminal, look: Look, *, holds: bool, drafted: bool, at_rest: bool) -> bool:
+    """By the agent's record; else by a composer that is empty again, or by work that began with this input."""
+    if terminal.provider.read_record(terminal.folder, terminal.facts.since) is not None:
+        return True
+    at_work = terminal.provider.read_screen(look.screen) in AT_WORK
+    return (at_work and (at_rest or not holds)) or (drafted and not holds)

@@ -1,0 +1,85 @@
+"""The server inside a run: a thread of this process, on a free loopback port, with a token that nobody else knows."""
+
+import json
+import os
+import secrets
+import threading
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from quintet.errors import ServerError
+from quintet.server.app import create_app
+from quintet.server.hub import Hub
+from quintet.server.launch import write_private
+from quintet.server.listen import bind, make_server
+from quintet.server.places import Places, session_name
+
+START_SECONDS: Final = 30.0
+
+
+class EmbeddedServer:
+    """Serves only the sessions that it is given and those that are created through it. Terminals outlive it."""
+
+    def __init__(
+        self, sessions: Iterable[str] = (), discovery: Path | None = None, places: Places | None = None
+    ) -> None:
+        self.token = secrets.token_urlsafe(32)
+        self._sessions = [session_name(name) for name in sessions]
+        self._discovery = discovery
+        self._places = places or Places()
+        self._socket = bind("127.0.0.1", 0)
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        app = create_app(self._make_hub, token=self.token)
+        self._server = make_server(app)
+        self._thread = threading.Thread(target=self._serve, name="quintet-server", daemon=True)
+
+    def start(self) -> Self:
+        """Start, and wait until it answers."""
+        self._thread.start()
+        deadline = time.monotonic() + START_SECONDS
+        while not self._server.started:
+            if not self._thread.is_alive() or time.monotonic() > deadline:
+                raise ServerError("the terminal server inside this run did not start")
+            time.sleep(0.002)
+        self._leave_word()
+        return self
+
+    def stop(self) -> None:
+        """Stop serving; the terminals go on."""
+        self._server.should_exit = True
+        self._thread.join(START_SECONDS)
+        self._socket.close()
+        if self._discovery is not None:
+            self._discovery.unlink(missing_ok=True)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _serve(self) -> None:
+        self._server.run(sockets=[self._socket])
+
+    def _make_hub(self) -> Hub:
+        return Hub(self._places, self._sessions, on_session=self._add_session)
+
+    def _add_session(self, name: str) -> None:
+        if name not in self._sessions:
+            self._sessions.append(name)
+        self._leave_word()
+
+    def _leave_word(self) -> None:
+        """Where the run's server is, for `status`, `watch`, `attach` and `dashboard`; readable by this user alone."""
+        path = self._discovery
+        if path is None:
+            return
+        word = {"url": self.url, "token": self.token, "pid": os.getpid(), "sessions": self._sessions}
+        draft = path.with_name(f".{path.name}.{os.getpid()}")
+        write_private(draft, json.dumps(word) + "\n")
+        draft.replace(path)

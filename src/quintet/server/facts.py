@@ -1,0 +1,52 @@
+"""What is known of a terminal beyond its screen. It lives in tmux, as one JSON value in a pane option."""
+
+import json
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Final
+
+OPTION: Final = "@quintet"
+REMEMBERED: Final = 16
+"""dispatch ids that are known again"""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """One terminal. No prompt text and nothing secret: whoever may attach can read it."""
+
+    id: str
+    session: str
+    name: str
+    provider: str
+    profile: str
+    cwd: str
+    folder: str
+    launched: float
+    """seconds since the epoch"""
+    model: str = ""
+    ready: bool = False
+    """whether the agent has taken its place at the prompt once"""
+    turn: int = 0
+    since: int = 0
+    """where the agent's record ended when the last turn was typed"""
+    dispatches: tuple[str, ...] = ()
+    """the ids of the last inputs, newest last"""
+    pasted: bool = False
+    """the last input is in the composer and was not submitted, as far as is known"""
+    typed: float = 0.0
+    """when the last input was taken"""
+    exiting: bool = False
+    """its end was asked for"""
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+    @staticmethod
+    def from_json(text: str) -> "Facts | None":
+        """The facts in a pane option; None where it holds none of ours."""
+        try:
+            value: Any = json.loads(text)
+            known = {field.name for field in fields(Facts)}
+            pairs = {key: value[key] for key in value if key in known}
+            return Facts(**{**pairs, "dispatches": tuple(pairs.get("dispatches", ()))})
+        except (ValueError, TypeError):
+            return None

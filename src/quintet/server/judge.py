@@ -1,0 +1,47 @@
+"""How a terminal stands: a judgement over its witnesses. Whether the process lives was asked before."""
+
+from dataclasses import dataclass
+
+from quintet.api.status import AT_REST, TerminalStatus
+from quintet.providers.base import TurnRecord
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the witnesses say at one moment."""
+
+    ready: bool
+    """the agent has been at its prompt once"""
+    turn: int
+    """prompts that were typed so far"""
+    typing: bool
+    """a prompt is being typed right now"""
+    shown: TerminalStatus
+    """what title and screen show"""
+    record: TurnRecord | None
+    """what the agent's own record says of the last prompt's turn"""
+    begun: bool
+    """that turn was seen at work"""
+    settled: bool
+    """it was typed so long ago that an agent which shows no work has none"""
+
+
+def judge(seen: Evidence) -> TerminalStatus:
+    """The status of a living terminal."""
+    if not seen.ready:
+        return seen.shown if seen.shown is TerminalStatus.WAITING_USER_ANSWER else TerminalStatus.UNKNOWN
+    if seen.typing:
+        return TerminalStatus.PROCESSING
+    if seen.turn == 0:
+        return TerminalStatus.IDLE if seen.shown in AT_REST else seen.shown
+    if seen.record is not None:
+        return _by_record(seen.record, seen.shown)
+    if seen.shown in AT_REST:
+        return TerminalStatus.COMPLETED if seen.begun or seen.settled else TerminalStatus.PROCESSING
+    return seen.shown
+
+
+def _by_record(record: TurnRecord, shown: TerminalStatus) -> TerminalStatus:
+    if record.ended:
+        return TerminalStatus.COMPLETED
+    return shown if shown is TerminalStatus.WAITING_USER_ANSWER else TerminalStatus.PROCESSING

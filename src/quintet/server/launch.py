@@ -1,0 +1,51 @@
+"""How a program gets into a pane: from a private file that hands over the environment and becomes the program.
+
+The file, not the command line, carries the environment, because command lines are public. It removes itself, and
+`exec` leaves no shell behind that could take what is typed.
+"""
+
+import os
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from quintet.providers.base import Plan
+
+_NOT_HANDED_ON: Final = frozenset(
+    {"QUINTET_TOKEN", "TMUX", "TMUX_PANE", "TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TERMCAP", "COLUMNS",
+     "LINES", "PWD", "OLDPWD", "SHLVL", "_", "STY", "WINDOW"}
+)  # fmt: skip
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def pane_environment(more: Mapping[str, str]) -> dict[str, str]:
+    """The environment of this process, less what belongs to it alone, and what the client adds."""
+    kept = {name: value for name, value in os.environ.items() if name not in _NOT_HANDED_ON}
+    return {**kept, **{name: value for name, value in more.items() if name != "QUINTET_TOKEN"}}
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only this user can read, in folders that only this user can enter."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+        file.write(text)
+
+
+def prepare(folder: Path, plan: Plan, environment: Mapping[str, str]) -> list[str]:
+    """Write what the plan asks for; the answer is the pane's command."""
+    for name, text in plan.files.items():
+        write_private(folder / name, text)
+    changed = {**environment, **plan.env}
+    lines = ['rm -f -- "$0"', "unset TMUX TMUX_PANE"]
+    for name, value in changed.items():
+        if value is None:
+            lines.append(f"unset {name}")
+        elif _VARIABLE.fullmatch(name) and "\0" not in value:
+            lines.append(f"export {name}={shlex.quote(value)}")
+    lines.append(f"exec {shlex.join(plan.argv)}")
+    script = folder / "launch.sh"
+    write_private(script, "\n".join(lines) + "\n")
+    return ["/bin/sh", str(script)]

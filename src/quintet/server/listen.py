@@ -1,0 +1,58 @@
+"""The socket, and uvicorn on it: shared by `quintet serve` and the server inside a run."""
+
+import socket
+from typing import Final
+
+import uvicorn
+from fastapi import FastAPI
+
+from quintet.errors import ServerError
+
+LONGEST_QUERY: Final = 16 * 1024 * 1024
+"""bytes of a request line: CAO's clients send the message there"""
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A listening socket. The protocol is named so that asyncio sets TCP_NODELAY; without it a request takes 44 ms."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except OSError as error:
+        raise ServerError(f"cannot listen on {host} port {port}: {error.strerror or error}") from None
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(256)
+    except OSError as error:
+        listener.close()
+        raise ServerError(f"cannot listen on {host} port {port}: {error.strerror or error}") from None
+    return listener
+
+
+class Server(uvicorn.Server):
+    """uvicorn, but the event streams end first: it would wait for them."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        app = self.config.app
+        if isinstance(app, FastAPI):
+            app.state.hub.events.close()
+        await super().shutdown(sockets)
+
+
+def make_server(app: FastAPI) -> Server:
+    """uvicorn, silent: an access log would hold prompts."""
+    return Server(
+        uvicorn.Config(
+            app,
+            http="h11",
+            ws="none",
+            loop="asyncio",
+            lifespan="on",
+            log_config=None,
+            log_level="error",
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=1,
+            h11_max_incomplete_event_size=LONGEST_QUERY,
+        )
+    )

@@ -1,0 +1,95 @@
+"""Where the server keeps its sockets and folders: private to the user, with paths short enough for a socket."""
+
+import hashlib
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Final
+
+from quintet.errors import ServerError
+from quintet.server.refusals import BadRequest
+
+PREFIX: Final = "cao-"
+"""every session's name begins so, as CAO's clients expect"""
+LONGEST_NAME: Final = 64
+_LONGEST_SOCKET: Final = 103
+"""bytes of a socket's path (macOS; Linux allows 107)"""
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
+_PROFILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
+
+
+def session_name(name: str) -> str:
+    """The full name of a session. Nothing that tmux reads as a target or an option passes."""
+    full = name if name.startswith(PREFIX) else PREFIX + name
+    if not _NAME.fullmatch(name) or not _NAME.fullmatch(full):
+        raise BadRequest(f"Invalid session_name: {name[:80]!r}")
+    return full
+
+
+def profile_name(name: str) -> str:
+    """A profile's name: no path, no option."""
+    if not _PROFILE.fullmatch(name):
+        raise BadRequest(f"Invalid agent_profile: {name[:80]!r}")
+    return name
+
+
+class Places:
+    """One private directory with the sockets and the terminals' folders."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = root or _default_root()
+        for folder in (self.root, self.sockets, self.terminals):
+            make_private(folder)
+
+    @property
+    def sockets(self) -> Path:
+        return self.root / "s"
+
+    @property
+    def terminals(self) -> Path:
+        return self.root / "t"
+
+    def socket(self, session: str) -> Path:
+        """The socket of a session's tmux server."""
+        return self.sockets / session
+
+    def folder(self, session: str, terminal: str) -> Path:
+        """The private folder of a terminal."""
+        return self.terminals / session / terminal
+
+    def make_folder(self, session: str, terminal: str) -> Path:
+        """Make a terminal's folder."""
+        folder = self.folder(session, terminal)
+        make_private(folder.parent)
+        make_private(folder)
+        return folder
+
+    def session_names(self) -> list[str]:
+        """The sessions that have a socket, dead or alive."""
+        return sorted(path.name for path in self.sockets.iterdir() if path.name.startswith(PREFIX))
+
+
+def _default_root() -> Path:
+    """Below the user's state directory, not the run-time one: that goes away with the last login."""
+    state = os.environ.get("XDG_STATE_HOME", "")
+    root = (Path(state) if state.startswith("/") else Path.home() / ".local" / "state") / "quintet"
+    if len(os.fsencode(root / "s")) + 1 + LONGEST_NAME <= _LONGEST_SOCKET:
+        return root
+    digest = hashlib.sha256(os.fsencode(root)).hexdigest()[:8]
+    parent = Path(f"/tmp/quintet-{os.getuid()}")  # noqa: S108 - checked below; a socket needs a short path
+    make_private(parent)
+    return parent / digest
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder that only this user can enter; refuse one that somebody else has put there."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.lstat()
+    except OSError as error:
+        raise ServerError(f"{folder}: cannot be made ({error.strerror})") from None
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        raise ServerError(f"{folder}: is not a directory of yours; remove it")
+    if stat.S_IMODE(found.st_mode) != stat.S_IRWXU:
+        folder.chmod(0o700)
