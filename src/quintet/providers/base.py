@@ -1,0 +1,142 @@
+"""What the server has to know of an agent CLI: the protocol that every provider fills in."""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+from quintet.api.status import TerminalStatus
+from quintet.providers.screen import Screen
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One terminal that is about to be started."""
+
+    terminal_id: str
+    profile: str
+    """the profile's name; quintet.roles knows which role it belongs to"""
+    instructions: str
+    """the profile's text: who the agent is told to be"""
+    folder: Path
+    """the terminal's private folder, kept as long as the terminal"""
+    cwd: Path
+    env: Mapping[str, str]
+    """the environment that the program will have"""
+    model: str = ""
+    args: tuple[str, ...] = ()
+    """the user's own arguments for the program"""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How the program is started. The command line is visible to every user of the machine: no prompt belongs in it."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str | None] = field(default_factory=dict)
+    """changes to the environment; None takes a variable away"""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """files to write into the terminal's folder before the start, by relative path"""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens that a turn has cost."""
+
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(frozen=True)
+class TurnRecord:
+    """What the agent's own record says of the last turn that began after a position."""
+
+    ended: bool
+    last_message: str | None = None
+    error: str | None = None
+    """why the turn ended without an answer"""
+    usage: Usage | None = None
+
+
+@dataclass(frozen=True)
+class Dialog:
+    """A question at start-up, before the agent takes prompts."""
+
+    keys: tuple[str, ...] = ()
+    """the tmux keys that answer it"""
+    message: str = ""
+    """what only the user can settle; used where there are no keys"""
+
+
+class Provider(ABC):
+    """One agent CLI. A provider has no state of its own: everything it needs is handed in."""
+
+    name: ClassVar[str]
+    prompts: ClassVar[tuple[str, ...]]
+    """how the composer's first line begins, for instance "› " """
+    commands: ClassVar[frozenset[str]] = frozenset()
+    """slash commands that are passed on as commands; any other first line is text"""
+    exit_command: ClassVar[str] = "/exit"
+    accept_key: ClassVar[str] = "y"
+    """the tmux key that says yes to a permission prompt"""
+    start_seconds: ClassVar[float] = 90.0
+    """how long the program may take until it is ready"""
+    settle_seconds: ClassVar[float] = 1.5
+    """how long after a prompt an unchanged screen may be one that has not begun yet"""
+
+    @abstractmethod
+    def launch(self, launch: Launch) -> Plan:
+        """How to start the program."""
+
+    @abstractmethod
+    def read_screen(self, screen: Screen) -> TerminalStatus:
+        """What one frame shows. Whether a turn was asked for is the server's to know."""
+
+    def read_reply(self, text: str) -> str:
+        """The last answer in the scrollback, where there is no record; empty where none is found."""
+        return text.strip()
+
+    def dialog(self, screen: Screen) -> Dialog | None:  # noqa: ARG002 - the hook's signature
+        """The start-up dialog on the screen, if any."""
+        return None
+
+    def record_position(self, folder: Path) -> int:  # noqa: ARG002
+        """Where the agent's record ends now: a turn that begins later is after this position."""
+        return 0
+
+    def read_record(self, folder: Path, since: int) -> TurnRecord | None:  # noqa: ARG002
+        """The last turn that began after a position; None where none did, or where there is no record."""
+        return None
+
+    def is_command(self, message: str) -> bool:
+        """Whether a message is one of the program's own commands."""
+        return "\n" not in message and message.split(" ", 1)[0] in self.commands
+
+    def escape(self, message: str) -> str:
+        """The message as it has to be pasted, so that its first line is text and no command."""
+        return " " + message if message[:1] in ("/", "!", "@", "#") else message
+
+    def holds_draft(self, screen: Screen, pasted: str) -> bool:
+        """Whether the composer still shows the pasted text, or the note that stands for it."""
+        lines = screen.text.rstrip().split("\n")
+        for line in reversed(lines):
+            prompt = next((glyph for glyph in self.prompts if line.startswith(glyph.rstrip())), None)
+            if prompt is not None:
+                return _shows(line[len(prompt.rstrip()) :], pasted)
+        return False
+
+
+_PASTED = re.compile(r"\[\s*Pasted\b", re.IGNORECASE)
+
+
+def _shows(composer: str, pasted: str) -> bool:
+    shown = " ".join(composer.split())
+    if not shown:
+        return False
+    if _PASTED.search(shown):
+        return True
+    first = next((" ".join(line.split()) for line in pasted.split("\n") if line.strip()), "")
+    return bool(first) and (first.startswith(shown) or shown.startswith(first))

@@ -1,0 +1,70 @@
+"""How the server drives Claude Code."""
+
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import ClassVar, Final
+
+from quintet.api.status import TerminalStatus
+from quintet.providers.base import Dialog, Launch, Plan, Provider, TurnRecord
+from quintet.providers.choices import find_dialog
+from quintet.providers.claude_code import dialogs, launch, screen
+from quintet.providers.claude_code.record import Hooks, Spending, read_hook, read_transcript
+from quintet.providers.following import Follower, size_of
+from quintet.providers.screen import Screen
+
+_MENTION = re.compile(r"(?:^|\s)@\S*$")
+
+
+class ClaudeCodeProvider(Provider):
+    """The Claude Code CLI of Anthropic."""
+
+    name: ClassVar[str] = "claude_code"
+    prompts: ClassVar[tuple[str, ...]] = ("❯ ", "> ")
+    commands: ClassVar[frozenset[str]] = frozenset({"/rename", "/exit", "/quit"})
+    accept_key: ClassVar[str] = "1"
+
+    def launch(self, launch_: Launch) -> Plan:
+        return launch.plan(launch_)
+
+    def read_screen(self, screen_: Screen) -> TerminalStatus:
+        return screen.read_screen(screen_)
+
+    def dialog(self, screen_: Screen) -> Dialog | None:
+        found = find_dialog(screen_.text, dialogs.KNOWN)
+        if found is not None:
+            return found
+        asked = screen.read_screen(screen_) is TerminalStatus.WAITING_USER_ANSWER
+        return Dialog(message=dialogs.OTHER) if asked else None
+
+    def record_position(self, folder: Path) -> int:
+        return size_of(folder / launch.HOOKS_FILE)
+
+    def read_record(self, folder: Path, since: int) -> TurnRecord | None:
+        return _record(folder).read(since)
+
+
+class _Record:
+    """The two files of a terminal: its hooks' and the transcript that they name."""
+
+    def __init__(self, folder: Path) -> None:
+        self._hooks = Follower(folder / launch.HOOKS_FILE, Hooks(), read_hook)
+        self._transcript: Follower[Spending] | None = None
+
+    def read(self, since: int) -> TurnRecord | None:
+        hooks = self._hooks.read()
+        if hooks.begun < since:
+            return None
+        path = Path(hooks.transcript)
+        if hooks.transcript and (self._transcript is None or self._transcript.path != path):
+            self._transcript = Follower(path, Spending(), read_transcript)
+        spending = self._transcript.read() if self._transcript is not None else Spending()
+        return hooks.since(since, spending.usage(hooks.prompt))
+
+
+@lru_cache(maxsize=256)
+def _record(folder: Path) -> _Record:
+    return _Record(folder)
+
+
+PROVIDER: Final = ClaudeCodeProvider()

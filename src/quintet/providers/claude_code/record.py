@@ -1,0 +1,142 @@
+"""Claude Code's own account of its turns: what its hooks have written, and the usage in its transcript."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from quintet.providers.base import TurnRecord, Usage
+
+_SHELLS: Final = frozenset({"shell", "local_bash", "bash"})
+"""background work that goes on by itself; anything else will make the agent speak again"""
+_LIVE: Final = frozenset({"running", "pending", "in_progress", ""})
+_KINDS: Final = {
+    "rate_limit": "usage limit",
+    "billing_error": "usage limit",
+    "authentication_failed": "login",
+    "oauth_org_not_allowed": "login",
+    "server_error": "server error",
+    "overloaded": "server error",
+}
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """What the hooks tell so far."""
+
+    begun: int = -1
+    """where the last turn begins; -1 before the first"""
+    ended: bool = False
+    message: str | None = None
+    error: str | None = None
+    transcript: str = ""
+    prompt: str = ""
+    """Claude Code's id of the last prompt"""
+
+    def since(self, position: int, usage: Usage | None = None) -> TurnRecord | None:
+        """The last turn, where it began at or after a position."""
+        if self.begun < 0 or self.begun < position:
+            return None
+        if not self.ended:
+            return TurnRecord(ended=False, usage=usage)
+        return TurnRecord(ended=True, last_message=self.message, error=self.error, usage=usage)
+
+
+def read_hook(hooks: Hooks, position: int, line: bytes) -> Hooks:
+    """Take in one line. What is foreign or torn changes nothing."""
+    event = _object(line)
+    kind = event.get("hook_event_name")
+    if kind == "UserPromptSubmit":
+        return Hooks(begun=position, transcript=_text(event, "transcript_path"), prompt=_text(event, "prompt_id"))
+    if kind in ("Stop", "StopFailure", "SessionEnd") and hooks.begun >= 0:
+        if kind == "SessionEnd":
+            return hooks if hooks.ended else replace(hooks, ended=True, error="the session was ended")
+        message = _text(event, "last_assistant_message") or None
+        if kind == "StopFailure":
+            return replace(hooks, ended=True, message=None, error=_reason(event, message))
+        return replace(hooks, ended=not _works_on(event), message=message, error=None)
+    return hooks
+
+
+def _works_on(event: Mapping[str, Any]) -> bool:
+    """Whether something is under way in the background that the agent itself waits for."""
+    tasks = event.get("background_tasks")
+    return isinstance(tasks, list) and any(
+        isinstance(task, dict) and task.get("type") not in _SHELLS and _text(task, "status") in _LIVE for task in tasks
+    )
+
+
+def _reason(event: Mapping[str, Any], message: str | None) -> str:
+    """Why a turn failed: its kind, and Claude Code's own words (these name the time of a reset)."""
+    error = event.get("error")
+    kind = _text(error, "type") if isinstance(error, dict) else str(error or "")
+    text = " ".join((message or _text(event, "error_details") or kind or "the turn has failed").split())
+    return f"{_KINDS[kind]}: {text}" if kind in _KINDS else text
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What the messages of a turn have cost, by id: Claude Code writes a message once for each of its parts."""
+
+    prompt: str = ""
+    """the id of the prompt whose turn is being read"""
+    messages: Mapping[str, Usage] = field(default_factory=dict)
+    """of that turn"""
+
+    def usage(self, prompt: str) -> Usage | None:
+        """The tokens of the turn of a prompt, if it is the last one."""
+        if not self.messages or (prompt and self.prompt and prompt != self.prompt):
+            return None
+        spent = self.messages.values()
+        return Usage(
+            sum(usage.input_tokens for usage in spent),
+            sum(usage.cached_tokens for usage in spent),
+            sum(usage.output_tokens for usage in spent),
+        )
+
+
+def read_transcript(spending: Spending, position: int, line: bytes) -> Spending:  # noqa: ARG001 - a fold's signature
+    """Take in one line of a transcript."""
+    if b'"user"' not in line and b'"assistant"' not in line:
+        return spending
+    entry = _object(line)
+    message = entry.get("message")
+    if not isinstance(message, dict):
+        return spending
+    if entry.get("type") == "user" and _is_typed(entry, message):
+        return Spending(prompt=_text(entry, "promptId"))
+    usage = message.get("usage")
+    if entry.get("type") != "assistant" or not isinstance(usage, dict):
+        return spending
+    name = _text(message, "id") or _text(entry, "uuid")
+    return replace(spending, messages={**spending.messages, name: _usage(usage)})
+
+
+def _is_typed(entry: Mapping[str, Any], message: Mapping[str, Any]) -> bool:
+    """Whether a turn begins here: tools' results and notes come in the user's name too."""
+    if entry.get("isSidechain") or entry.get("isMeta"):
+        return False
+    content = message.get("content")
+    blocks = content if isinstance(content, list) else []
+    return not any(isinstance(block, dict) and block.get("type") == "tool_result" for block in blocks)
+
+
+def _usage(usage: Mapping[str, Any]) -> Usage:
+    fresh, written, cached, output = (
+        number if isinstance(number := usage.get(name), int) else 0
+        for name in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
+    )
+    return Usage(fresh + written + cached, cached, output)
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _text(source: Mapping[str, Any], name: str) -> str:
+    value = source.get(name)
+    return value if isinstance(value, str) else ""

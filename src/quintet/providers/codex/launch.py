@@ -1,0 +1,97 @@
+"""How Codex is started. The user's settings and login are used as they are: every change travels in `-c`."""
+
+import json
+import re
+import time
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from quintet.providers.base import Launch, Plan
+from quintet.providers.codex.databases import make_ready
+from quintet.providers.codex.rollouts import mark
+from quintet.providers.programs import asks, find_program, help_of, knows
+
+NOTES: Final = "codex.json"
+_WHERE_KNOWN: Final = ("--no-daemon", "--no-alt-screen")
+"""a daemon would outlive the run; without the alternate screen the scrollback holds the conversation"""
+_UNATTENDED: Final = "--dangerously-bypass-approvals-and-sandbox"
+_PERMISSION_OPTION = re.compile(
+    r"-[as]\b.*|--(?:ask-for-approval|sandbox|full-auto|approve-for-me|yolo|dangerously-bypass-approvals-and-sandbox)\b.*"
+)
+_PERMISSION_SETTING = re.compile(r"(?:approval_policy|sandbox_mode|default_permissions|approvals_reviewer)\s*=")
+
+
+@dataclass(frozen=True)
+class Notes:
+    """What the record reader has to know of a launch; kept in the terminal's folder."""
+
+    home: str
+    mark: str
+    launched: float
+
+    @staticmethod
+    def read(folder: Path) -> "Notes | None":
+        try:
+            return Notes(**json.loads((folder / NOTES).read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            return None
+
+
+def plan(launch: Launch) -> Plan:
+    """The command line and the notes for the record reader."""
+    program = find_program("codex", launch.env, "npm install -g @openai/codex")
+    known = help_of(program, launch.env)
+    home = codex_home(launch.env)
+    make_ready(program, home, launch.env)
+    own = mark(launch.terminal_id)
+    told = [_own_instructions(home), launch.instructions.strip(), own]
+    settings = {
+        "check_for_update_on_startup": False,
+        # the user has started the run there; the question would end in the user's own config.toml
+        "projects": {str(launch.cwd): {"trust_level": "trusted"}},
+        "notice": {"hide_rate_limit_model_nudge": True},
+        "developer_instructions": "\n\n".join(filter(None, told)),
+    }
+    argv = [program, *(option for option in _WHERE_KNOWN if knows(known, option))]
+    if not asks(launch.env) and not sets_permissions(launch.args):
+        argv.append(_UNATTENDED)
+    if launch.model:
+        argv += ["--model", launch.model]
+    for name, value in settings.items():
+        argv += ["-c", f"{name}={toml(value)}"]
+    notes = Notes(str(home), own, time.time())
+    return Plan(argv=(*argv, *launch.args), files={NOTES: json.dumps(asdict(notes))})
+
+
+def codex_home(env: Mapping[str, str]) -> Path:
+    """Where Codex keeps its settings and rollouts."""
+    named = env.get("CODEX_HOME")
+    return Path(named) if named else Path(env.get("HOME") or Path.home()) / ".codex"
+
+
+def sets_permissions(args: Sequence[str]) -> bool:
+    """Whether the user's own arguments say what Codex may do; then they alone count."""
+    return any(_PERMISSION_OPTION.fullmatch(word) or _PERMISSION_SETTING.match(word) for word in args)
+
+
+def toml(value: Any) -> str:
+    """A value in TOML, on one line. Whatever a text holds, it stays a text."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{toml(str(key))} = {toml(item)}" for key, item in value.items()) + "}"
+    # JSON's escapes are TOML's too, but for surrogates, which no UTF-8 holds, and DEL
+    text = str(value).encode("utf-8", errors="replace").decode("utf-8")
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _own_instructions(home: Path) -> str:
+    """The user's own instructions, which ours would replace."""
+    try:
+        found = tomllib.loads((home / "config.toml").read_text(encoding="utf-8")).get("developer_instructions")
+    except (OSError, ValueError):
+        return ""
+    return found.strip() if isinstance(found, str) else ""

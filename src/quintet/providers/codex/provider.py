@@ -1,0 +1,83 @@
+"""How the server drives Codex."""
+
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import ClassVar, Final
+
+from quintet.api.status import TerminalStatus
+from quintet.providers.base import Dialog, Launch, Plan, Provider, TurnRecord
+from quintet.providers.choices import find_dialog
+from quintet.providers.codex import dialogs, launch, screen
+from quintet.providers.codex.record import Rollout, read_line
+from quintet.providers.codex.rollouts import find_rollout
+from quintet.providers.following import Follower, size_of
+from quintet.providers.screen import Screen
+
+COLLAPSED: Final = 1000
+"""characters above which a paste is shown as a note; Codex takes shorter ones apart, and trims them"""
+_STARTING = re.compile(r"model:\s+loading\b|>_ OpenAI Codex \(v[^\n]*\n\s+\S[^\n]*\n\s*\n(?:\s*\n)*›[^\n]*\s*\Z")
+"""the first frames: a composer is drawn, but a dialog may still take its place"""
+_MENTION = re.compile(r"(?:^|\s)[@$]\S*$")
+
+
+class CodexProvider(Provider):
+    """The Codex CLI of OpenAI."""
+
+    name: ClassVar[str] = "codex"
+    prompts: ClassVar[tuple[str, ...]] = ("› ",)
+    commands: ClassVar[frozenset[str]] = frozenset({"/rename", "/quit", "/exit"})
+    exit_command: ClassVar[str] = "/quit"
+
+    def launch(self, launch_: Launch) -> Plan:
+        return launch.plan(launch_)
+
+    def read_screen(self, screen_: Screen) -> TerminalStatus:
+        return screen.read_screen(screen_)
+
+    def dialog(self, screen_: Screen) -> Dialog | None:
+        found = find_dialog(screen_.text, dialogs.KNOWN)
+        if found is not None:
+            return found
+        if _STARTING.search(screen_.text):
+            return Dialog()
+        asked = screen.read_screen(screen_) is TerminalStatus.WAITING_USER_ANSWER
+        return Dialog(message=dialogs.OTHER) if asked else None
+
+    def escape(self, message: str) -> str:
+        """Blanks around a short paste are trimmed by Codex; they keep its first word from being a command."""
+        before = " " if message.startswith("/") else ""
+        after = " " if len(message) < COLLAPSED and _MENTION.search(message) else ""
+        return f"{before}{message}{after}"
+
+    def record_position(self, folder: Path) -> int:
+        follower = _followers(folder).find()
+        return size_of(follower.path) if follower is not None else 0
+
+    def read_record(self, folder: Path, since: int) -> TurnRecord | None:
+        follower = _followers(folder).find()
+        return follower.read().since(since) if follower is not None else None
+
+
+class _Search:
+    """Looks for a terminal's rollout until it is there."""
+
+    def __init__(self, folder: Path) -> None:
+        self._notes = launch.Notes.read(folder)
+        self._barren: dict[Path, int] = {}
+        self._found: Follower[Rollout] | None = None
+
+    def find(self) -> Follower[Rollout] | None:
+        notes = self._notes
+        if self._found is None and notes is not None:
+            path = find_rollout(Path(notes.home), notes.mark, notes.launched, self._barren)
+            self._found = Follower(path, Rollout(), read_line) if path is not None else None
+        return self._found
+
+
+@lru_cache(maxsize=256)
+def _followers(folder: Path) -> _Search:
+    return _Search(folder)
+
+
+PROVIDER: Final = CodexProvider()

@@ -1,0 +1,57 @@
+"""Following a file that another program appends to: each line is read once, however long the file has become."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, Generic, TypeVar
+
+CHUNK: Final = 1 << 20
+State = TypeVar("State")
+
+
+class Follower(Generic[State]):
+    """What the lines of a growing file add up to. A torn line waits for its end; a file that was cut is read anew."""
+
+    def __init__(self, path: Path, begin: State, fold: Callable[[State, int, bytes], State]) -> None:
+        self.path = path
+        self._begin, self._fold = begin, fold
+        self._restart(None)
+
+    def _restart(self, file: tuple[int, int] | None) -> None:
+        self._state = self._begin
+        self._file = file
+        self._start = self._held = 0
+        self._torn: list[bytes] = []
+
+    def read(self) -> State:
+        """Take in what is new."""
+        try:
+            with self.path.open("rb") as file:
+                found = os.fstat(file.fileno())
+                if self._file != (found.st_dev, found.st_ino) or found.st_size < self._start + self._held:
+                    self._restart((found.st_dev, found.st_ino))
+                file.seek(self._start + self._held)
+                while chunk := file.read(CHUNK):
+                    self._take(chunk)
+        except OSError:
+            pass  # not there yet, or gone: what was read still stands
+        return self._state
+
+    def _take(self, chunk: bytes) -> None:
+        *ends, rest = chunk.split(b"\n")
+        for end in ends:
+            line = b"".join([*self._torn, end])
+            self._state = self._fold(self._state, self._start, line)
+            self._start += len(line) + 1
+            self._torn, self._held = [], 0
+        if rest:
+            self._torn.append(rest)
+            self._held += len(rest)
+
+
+def size_of(path: Path) -> int:
+    """How long a file is; 0 where there is none."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

@@ -1,0 +1,68 @@
+"""What comes from the keyboard: typed keys and bracketed pastes, told apart."""
+
+import codecs
+import os
+import termios
+import tty
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+PASTE_BEGINS: Final = b"\x1b[200~"
+PASTE_ENDS: Final = b"\x1b[201~"
+
+
+@contextmanager
+def raw_terminal(descriptor: int) -> Iterator[None]:
+    """Every key by itself, and pastes in brackets."""
+    before: list[Any] = termios.tcgetattr(descriptor)
+    tty.setcbreak(descriptor)
+    mode = termios.tcgetattr(descriptor)
+    mode[0] &= ~(termios.ICRNL | termios.IXON)
+    mode[3] &= ~termios.ISIG
+    termios.tcsetattr(descriptor, termios.TCSANOW, mode)
+    os.write(1, b"\x1b[?2004h")
+    try:
+        yield
+    finally:
+        os.write(1, b"\x1b[?2004l")
+        termios.tcsetattr(descriptor, termios.TCSANOW, before)
+
+
+class Keyboard:
+    """Bytes in, events out: `("key", character)` and `("paste", text)`."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._paste: bytearray | None = None
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def feed(self, data: bytes) -> Iterator[tuple[str, str]]:
+        """What these bytes complete."""
+        self._rest += data
+        while self._rest:
+            if self._paste is not None:
+                text = self._read_paste(self._paste)
+                if text is None:
+                    return
+                yield "paste", text
+            elif self._rest.startswith(PASTE_BEGINS):
+                self._rest = self._rest[len(PASTE_BEGINS) :]
+                self._paste = bytearray()
+            elif PASTE_BEGINS.startswith(self._rest):
+                return  # more of it is on its way
+            else:
+                byte, self._rest = self._rest[:1], self._rest[1:]
+                yield from (("key", character) for character in self._decoder.decode(byte))
+
+    def _read_paste(self, paste: bytearray) -> str | None:
+        end = self._rest.find(PASTE_ENDS)
+        if end < 0:
+            kept = len(PASTE_ENDS) - 1
+            paste += self._rest[:-kept]
+            self._rest = self._rest[-kept:]
+            return None
+        paste += self._rest[:end]
+        self._rest = self._rest[end + len(PASTE_ENDS) :]
+        self._paste = None
+        return paste.decode("utf-8", "replace")

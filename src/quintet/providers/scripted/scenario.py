@@ -1,0 +1,85 @@
+"""A scenario file: for each role what its agent does, prompt by prompt.
+
+```json
+{"roles": {"tester": {"swallow_enter": 1, "turns": [[{"run": "make check"}, {"reply": "RESULT: {exit_code}"}]]}}}
+```
+A role is a list of turns, or an object with `turns` and the way the program starts. The nth prompt gets the nth
+turn, and the last turn repeats. A turn is a list of actions, each an object with one of the keys of `ACTIONS`.
+"""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from quintet.errors import ConfigError
+
+Action = dict[str, Any]
+ACTIONS: Final = {
+    "say": "print a text",
+    "think": "wait some seconds at work",
+    "run": "run a shell command; {output} and {exit_code} are those of the last one",
+    "write": "write a file: {\"path\": ..., \"text\": ...}",
+    "save_prompt": "write the prompt, as it arrived, to a file",
+    "reply": "the response: printed, and written to the file that the prompt asks for",
+    "when": "\"pass\" or \"fail\": do `then`, else `else`, by the last command's exit code",
+    "ask_permission": "ask the user, and wait for y",
+    "hang": "stay at work for ever",
+    "crash": "end by a signal",
+    "exit": "end with this exit code, back to the shell",
+}  # fmt: skip
+MANNERS: Final = ("file", "say_only", "late", "pieces", "empty", "twice")
+"""how a reply gets into its file: at once; not at all; seconds after the turn; bit by bit; as nothing; two times"""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one role does."""
+
+    turns: list[list[Action]] = field(default_factory=list)
+    start_seconds: float = 0.0
+    swallow_enter: int = 0
+    """how often Enter is ignored after a paste"""
+    dialog: str = ""
+    """a question before the first prompt; with "(press t)" in it, t answers it"""
+
+    def turn(self, number: int) -> list[Action]:
+        """The actions for the nth prompt, counted from 1."""
+        if not self.turns:
+            return [{"reply": "Nothing is scripted for this role."}]
+        return self.turns[min(number, len(self.turns)) - 1]
+
+
+def load_part(path: Path | None, role: str) -> Part:
+    """A role's part in a scenario file."""
+    if path is None:
+        return Part(turns=[[{"reply": "Done."}]])
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"scenario {path}: cannot be read ({error.strerror})") from None
+    except ValueError as error:
+        raise ConfigError(f"scenario {path}: is no JSON ({error})") from None
+    roles = value.get("roles") if isinstance(value, dict) else None
+    if not isinstance(roles, dict):
+        raise ConfigError(f'scenario {path}: has no object "roles"')
+    part = roles.get(role, [])
+    options: dict[str, Any] = {"turns": part} if isinstance(part, list) else dict(part)
+    for number, turn in enumerate(options.get("turns", []), 1):
+        for action in turn:
+            _check(action, f"scenario {path}: {role}, turn {number}")
+    try:
+        return Part(**options)
+    except TypeError as error:
+        raise ConfigError(f"scenario {path}: {role}: {error}") from None
+
+
+def _check(action: Any, where: str) -> None:
+    known = [key for key in action if key in ACTIONS] if isinstance(action, dict) else []
+    if len(known) != 1:
+        raise ConfigError(f"{where}: an action has exactly one of {', '.join(ACTIONS)}; found {action!r}")
+    if action.get("manner", "file") not in MANNERS:
+        raise ConfigError(f"{where}: manner is one of {', '.join(MANNERS)}")
+    for branch in ("then", "else"):
+        for inner in action.get(branch, []):
+            _check(inner, where)
