@@ -6,10 +6,10 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check bench e2e clean
+.PHONY: help setup tmux demo test check e2e bench clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -22,15 +22,21 @@ $(READY): pyproject.toml
 
 setup: $(READY) ## make the virtual environment with everything in it
 
+tmux:
+	@tools/ensure-tmux
+
+demo: $(READY) tmux ## the whole loop in under a minute, with scripted agents, without any account
+	$(BIN)/quintet demo
+
 check: $(READY) ## types and style
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: check ## types, style and all tests but those of `make e2e`
+test: check tmux ## types, style and all tests but those of `make e2e`
 	$(BIN)/pytest -q -n auto
 
-e2e: $(READY) ## the real agent CLIs, CAO and OpenSpec, installed into .e2e/
+e2e: $(READY) tmux ## the real agent CLIs, CAO and OpenSpec, installed into .e2e/
 	$(BIN)/pytest -q -m e2e tests/e2e
 
 bench: $(READY) ## measure; the figures are in docs/benchmarks.md

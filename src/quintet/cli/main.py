@@ -7,7 +7,9 @@ from typing import Any
 import click
 
 from quintet import __version__
+from quintet.cli.detect import detect_command
 from quintet.cli.options import config_argument, setting_options
+from quintet.cli.serve import attach_command, logs_command, ps_command, serve_command, stop_command
 from quintet.errors import QuintetError
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -27,6 +29,15 @@ def run_command(config_file: Path | None, **flags: Any) -> None:
     from quintet.cli.run import run  # noqa: PLC0415 - each command loads only what it needs
 
     sys.exit(run(config_file, flags))
+
+
+@cli.command("demo")
+@click.argument("folder", required=False, type=click.Path(path_type=Path))
+def demo_command(folder: Path | None) -> None:
+    """Watch the whole loop work in under a minute, with scripted agents, without any account."""
+    from quintet.cli.demo import demo  # noqa: PLC0415
+
+    sys.exit(demo(folder))
 
 
 @cli.command("config")
@@ -71,6 +82,10 @@ def profiles_export(folder: Path) -> None:
 
     for path in export_profiles(folder):
         click.echo(path)
+
+
+for command in (serve_command, ps_command, attach_command, logs_command, stop_command, detect_command):
+    cli.add_command(command)
 
 
 def main() -> None:

@@ -1,7 +1,10 @@
 """`quintet run`: settings in, a run, its exit code out."""
 
 import os
+from collections.abc import Mapping
+from contextlib import ExitStack
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,31 +12,32 @@ import click
 
 from quintet.api.client import ApiClient
 from quintet.config import load_settings
-from quintet.errors import ConfigError
 from quintet.loop.driver import Driver
 from quintet.loop.journal import Event, RunStopped, Warned
+from quintet.loop.responses import TMP
 from quintet.loop.state import State
 from quintet.watch.lines import line_for
 
 
-def run(config_file: Path | None, flags: dict[str, Any]) -> int:
+def run(config_file: Path | None, flags: dict[str, Any], env: Mapping[str, str] = os.environ) -> int:
     """Carry out a run and print one line for each of its events."""
-    loaded = load_settings(config_file, os.environ, flags, Path.cwd())
-    driver = Driver(loaded.settings, connect_for(loaded.settings.wd), [_print])
-    for warning in loaded.warnings:
-        driver.emit(Warned(text=warning))
-    return driver.run()
+    loaded = load_settings(config_file, env, flags, Path.cwd())
+    with ExitStack() as servers:
+        driver = Driver(loaded.settings, partial(_connect, loaded.settings.wd, servers), [_print])
+        for warning in loaded.warnings:
+            driver.emit(Warned(text=warning))
+        return driver.run()
 
 
-def connect_for(wd: Path) -> Any:
-    """A way to the terminal server of a run in a directory."""
-
-    def connect(api: str, _state: State) -> ApiClient:
-        if not api:
-            raise ConfigError("API: found nothing, allowed: the address of a terminal server")
+def _connect(wd: Path, servers: ExitStack, api: str, state: State) -> ApiClient:
+    """A client of the server at the address; without one, of a server of the run's own."""
+    if api:
         return ApiClient(api, str(wd), token=os.environ.get("QUINTET_TOKEN", ""))
+    from quintet.server.embedded import EmbeddedServer  # noqa: PLC0415 - a run over another server needs none of it
 
-    return connect
+    sessions = [state.session_name] if state.session_name else []
+    server = servers.enter_context(EmbeddedServer(sessions, discovery=wd / TMP / "server.json"))
+    return ApiClient(server.url, str(wd), token=server.token)
 
 
 def _print(event: Event) -> None:

@@ -1,7 +1,9 @@
 """`quintet config`: the effective settings, for people and for programs."""
 
+import io
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ _WIDEST = 60
 
 def show_settings(config_file: Path | None, flags: dict[str, Any], as_json: bool) -> None:
     """Print each setting's key, value and origin."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a setting may hold what the terminal cannot show
     loaded = load_settings(config_file, os.environ, flags, Path.cwd())
     values = shown(loaded.settings)
     if as_json:

@@ -1,0 +1,101 @@
+"""`quintet detect`: what the screen readers make of a screen."""
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from quintet.api.status import TerminalStatus
+from quintet.errors import QuintetError
+from quintet.providers.claude_code.screen import read_screen as read_claude_code
+from quintet.providers.codex.screen import read_screen as read_codex
+from quintet.providers.screen import Screen
+
+READERS: dict[str, Callable[[Screen], TerminalStatus]] = {
+    "codex": read_codex,
+    "claude_code": read_claude_code,
+    "claude": read_claude_code,
+}
+ESCAPE_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_()][0-9A-B]?)")
+
+
+@click.command("detect")
+@click.argument("provider")
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--jsonl", is_flag=True, help="FILE holds recordings, one JSON object a line; print one status a line.")
+def detect_command(provider: str, file: Path | None, jsonl: bool) -> None:
+    """Print the status that the screen in FILE, or on standard input, shows.
+
+    PROVIDER is codex or claude_code. Make such a file with `tmux capture-pane -p`.
+    """
+    detect(provider, file, jsonl)
+
+
+def detect(provider: str, file: Path | None, jsonl: bool) -> None:
+    """Prints one status, or one for each recording."""
+    reader = READERS.get(provider)
+    if reader is None:
+        raise QuintetError(f"unknown provider {provider!r}: codex and claude_code have screens to read")
+    text = _read(file)
+    frames = _recordings(text, _name(file)) if jsonl else iter([Screen(_plain(text))])
+    for frame in frames:
+        click.echo(reader(frame).value)
+
+
+def _name(file: Path | None) -> str:
+    return str(file) if _is_file(file) else "standard input"
+
+
+def _is_file(file: Path | None) -> bool:
+    return file is not None and str(file) != "-"
+
+
+def _read(file: Path | None) -> str:
+    # Screens are what terminals hold, and that is not always UTF-8.
+    if file is None or not _is_file(file):
+        return sys.stdin.buffer.read().decode("utf-8", errors="replace")
+    try:
+        return file.read_bytes().decode("utf-8", errors="replace")
+    except OSError as error:
+        raise QuintetError(f"cannot read {file}: {error.strerror or error}") from error
+
+
+def _plain(text: str) -> str:
+    """Without colours, for a screen that was captured with its escape sequences."""
+    return ESCAPE_SEQUENCE.sub("", text) if "\x1b" in text else text
+
+
+def _recordings(text: str, name: str) -> Iterator[Screen]:
+    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
+        if line.strip():
+            yield _frame(line, f"{name}, line {number}")
+
+
+def _frame(line: str, place: str) -> Screen:
+    try:
+        recording = json.loads(line)
+    except (ValueError, RecursionError):
+        raise QuintetError(f"{place}: not a JSON object") from None
+    if not isinstance(recording, dict):
+        raise QuintetError(f"{place}: not a JSON object")
+    if not isinstance(recording.get("screen"), str):
+        raise QuintetError(f"{place}: `screen` is missing or no text")
+    return Screen(
+        text=_plain(recording["screen"]),
+        title=_text(recording, "pane_title", place),
+        command=_text(recording, "pane_current_command", place),
+        alternate=bool(recording.get("alternate_on")),
+    )
+
+
+def _text(recording: dict[str, Any], key: str, place: str) -> str:
+    value = recording.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise QuintetError(f"{place}: `{key}` is no text")
+    return value

@@ -1,0 +1,46 @@
+"""`quintet status`: how the run of a directory stands, once."""
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+wd_option = click.option(
+    "--wd",
+    envvar="WD",
+    default=".",
+    type=click.Path(exists=True, file_okay=False, path_type=Path, resolve_path=True),
+    help="The project; by default the current directory.  [WD]",
+)
+
+_WIDTH, _LINES = 100, 30
+
+
+@click.command("status")
+@click.argument("run", required=False)
+@wd_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def status_command(run: str | None, wd: Path, as_json: bool) -> None:
+    """Show how a run stands; by default the newest."""
+    from rich.console import Console  # noqa: PLC0415 - each command loads only what it needs
+
+    from quintet.watch.live import Picture  # noqa: PLC0415
+    from quintet.watch.runs import JOURNAL, Tail, find_run, is_at_work  # noqa: PLC0415
+    from quintet.watch.summary import task_title  # noqa: PLC0415
+    from quintet.watch.telling import tell_run  # noqa: PLC0415
+    from quintet.watch.terminals import statuses  # noqa: PLC0415
+
+    folder = find_run(wd, run)
+    tail = Tail(folder / JOURNAL)
+    events = tail.news()
+    title = task_title(folder, tail.run.id)
+    told = statuses(wd, tail.run)
+    at_work = is_at_work(wd, tail.run)
+    if as_json:
+        click.echo(json.dumps({**tell_run(tail.run, title, events), "statuses": told, "at_work": at_work}))
+        return
+    console = Console(width=None if sys.stdout.isatty() else _WIDTH)
+    console.print(Picture(tail.run, title, told, events).draw(console.width, _LINES))
+    if tail.run.status == "RUNNING" and not at_work:
+        console.print("\nIts process is gone; quintet run goes on with it.", style="yellow")

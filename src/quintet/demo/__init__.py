@@ -1,0 +1,39 @@
+"""The demo: the whole loop on a small real project, with scripted agents, without any account."""
+
+import json
+import shutil
+import subprocess
+import tempfile
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from quintet.demo.script import SCENARIO
+from quintet.errors import RunError
+
+SCENARIO_FILE = "scenario.json"
+TASK_FILE = "task.md"
+
+
+def prepare(folder: Path | None) -> Path:
+    """Make the demo's project in a new folder: a git repository with one commit, the task and the agents' script."""
+    if folder is None:
+        folder = Path(tempfile.mkdtemp(prefix="quintet-demo-"))
+    elif folder.exists() and any(folder.iterdir()):
+        raise RunError(f"{folder}: is not empty; name a folder that does not exist yet")
+    project = folder.resolve() / "project"
+    with as_file(files(__package__)) as shipped:
+        shutil.copytree(shipped / "project", project)
+        shutil.copy(shipped / TASK_FILE, folder / TASK_FILE)
+    (folder / SCENARIO_FILE).write_text(json.dumps(SCENARIO, indent=1), encoding="utf-8")
+    (project / ".gitignore").write_text("__pycache__/\n", encoding="utf-8")
+    for arguments in (
+        ["init", "--quiet"],
+        ["config", "user.name", "Quintet demo"],
+        ["config", "user.email", "demo@localhost"],
+        ["add", "--all"],
+        ["commit", "--quiet", "--message", "Begin"],
+    ):
+        done = subprocess.run(["git", *arguments], cwd=project, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RunError(f"git {arguments[0]} failed in {project}: {done.stderr.strip()}")
+    return folder.resolve()
