@@ -7,11 +7,12 @@ response file that the prompt names, and is `completed`. A turn can also misbeha
 import json
 import re
 import shlex
+import socket
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -43,6 +44,8 @@ class Turn:
     """the response file's bytes, where they are no text"""
     screen: str = ""
     """the last answer on the screen"""
+    act: Callable[[], None] = lambda: None
+    """what it does before it writes the file"""
 
 
 @dataclass
@@ -74,6 +77,7 @@ class Fault:
     code: int = 500
     after: float = 0.0
     takes_effect: bool = False
+    body: bytes = b'{"detail": "a fault"}'
 
 
 class Stub:
@@ -83,10 +87,18 @@ class Stub:
         self.script: dict[Role, list[Turn]] = {}
         self.calls: list[Call] = []
         self.terminals: dict[str, Terminal] = {}
+        self.roles: dict[str, Role] = {}
+        """whose terminal each id was, also where it is gone"""
+        self.first_status = "idle"
+        """of a new terminal"""
         self.faults: dict[str, list[Fault]] = defaultdict(list)
         """by "METHOD suffix-of-path": what goes wrong with the next such requests"""
-        self.on_prompt: Callable[[Role, int, str], None] = lambda role, number, message: None
-        self.after_file: Callable[[Role, int], None] = lambda role, number: None
+        self.on_prompt: Callable[[Role, int, str], None] = lambda *_: None
+        self.after_file: Callable[[Role, int], None] = lambda *_: None
+        self.rested: list[float] = []
+        """when an agent came to rest, turn by turn"""
+        self.faulty: list[tuple[str, str]] = []
+        """the requests that met a fault"""
         self.url = ""
         self._lock = threading.RLock()
         self._created = 0
@@ -96,12 +108,22 @@ class Stub:
         """Every prompt in the order of arrival: with its role, without renamings and answers to permission prompts."""
         with self._lock:
             inputs = [call for call in self.calls if call.path.endswith("/input")]
-        pairs = [(self.terminals[call.path.split("/")[2]].role, call.params["message"]) for call in inputs]
+        pairs = [(self.roles[call.path.split("/")[2]], call.params["message"]) for call in inputs]
         return [(role, text) for role, text in pairs if not text.startswith("/rename") and text != "y"]
 
     def of(self, method: str, ending: str) -> list[Call]:
         with self._lock:
             return [call for call in self.calls if call.method == method and call.path.endswith(ending)]
+
+    def fault_for(self, method: str, path: str) -> Fault | None:
+        """The next fault that is planned for a request."""
+        for key, faults in list(self.faults.items()):
+            wanted, _, ending = key.partition(" ")
+            if faults and method == wanted and path.endswith(ending):
+                with self._lock:
+                    self.faulty.append((method, path))
+                return faults.pop(0)
+        return None
 
     def handle(self, method: str, path: str, params: dict[str, str]) -> tuple[int, Any]:
         with self._lock:
@@ -122,8 +144,9 @@ class Stub:
         with self._lock:
             self._created += 1
             role = BY_PROFILE[params["agent_profile"]]
-            terminal = Terminal(f"{self._created:08x}", role, params["provider"], session)
+            terminal = Terminal(f"{self._created:08x}", role, params["provider"], session, self.first_status)
             self.terminals[terminal.id] = terminal
+            self.roles[terminal.id] = role
         return self._shown(terminal)
 
     @staticmethod
@@ -166,6 +189,7 @@ class Stub:
             terminal.answered.clear()
             terminal.status = turn.seen
         time.sleep(turn.work)
+        turn.act()
         path = response_path(message)
         if path and turn.raw is not None:
             path.write_bytes(turn.raw)
@@ -174,6 +198,7 @@ class Stub:
         self.after_file(terminal.role, number)
         time.sleep(turn.rest_after)
         terminal.screen = turn.screen
+        self.rested.append(time.monotonic())
         terminal.status = turn.then
 
 
@@ -186,12 +211,35 @@ def response_path(message: str) -> Path | None:
     return Path(shlex.split(commands[-1])[0]) if commands else None
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._connections: list[socket.socket] = []
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self._connections.append(request)
+        super().process_request(request, client_address)
+
+    def server_close(self) -> None:
+        """End like a killed process: open connections break."""
+        super().server_close()
+        for connection in self._connections:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that was killed in the middle of a request is what some tests are about."""
+
+
 @contextmanager
-def serving(stub: Stub) -> Iterator[Stub]:
-    """Serve on a free loopback port until the block ends."""
+def serving(stub: Stub, port: int = 0) -> Iterator[Stub]:
+    """Serve on a loopback port, by default a free one, until the block ends."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
             """Tests read `calls` instead."""
@@ -209,34 +257,27 @@ def serving(stub: Stub) -> Iterator[Stub]:
             params = dict(parse_qsl(parts.query, keep_blank_values=True))
             if body:
                 params |= json.loads(body)
-            for key, faults in stub.faults.items():
-                wanted, _, ending = key.partition(" ")
-                if faults and method == wanted and parts.path.endswith(ending):
-                    fault = faults.pop(0)
-                    if fault.takes_effect:
-                        stub.handle(method, parts.path, params)
-                    time.sleep(fault.after)
-                    if not fault.code:
-                        self.close_connection = True
-                        self.connection.close()
-                        return
-                    self._send(fault.code, {"detail": "a fault"})
-                    return
-            self._send(*stub.handle(method, parts.path, params))
+            fault = stub.fault_for(method, parts.path)
+            if not fault:
+                code, answer = stub.handle(method, parts.path, params)
+                self._send(code, json.dumps(answer).encode())
+                return
+            if fault.takes_effect:
+                stub.handle(method, parts.path, params)
+            time.sleep(fault.after)
+            if fault.code:
+                self._send(fault.code, fault.body)
+            else:
+                self.close_connection = True
 
-        def _send(self, code: int, answer: Any) -> None:
-            data = json.dumps(answer).encode()
+        def _send(self, code: int, data: bytes) -> None:
             self.send_response(code)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
-            try:
-                self.wfile.write(data)
-            except OSError:
-                self.close_connection = True
+            self.wfile.write(data)
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    server = _Server(("127.0.0.1", port), Handler)
     stub.url = f"http://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()

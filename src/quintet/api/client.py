@@ -18,6 +18,8 @@ _READ = httpx.Timeout(10.0)
 _INPUT = httpx.Timeout(120.0, connect=10.0)
 _CREATE = httpx.Timeout(900.0, connect=10.0)
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+_NEVER = (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError)
+"""what no repetition mends"""
 _NOT_FOUND, _SERVER_ERROR, _ERROR = 404, 500, 400
 
 
@@ -27,7 +29,12 @@ class ApiClient:
     def __init__(self, url: str, wd: str, token: str = "", transport: httpx.BaseTransport | None = None) -> None:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         # trust_env: a proxy of the user's must not stand between us and a server on loopback
-        self._http = httpx.Client(base_url=url, headers=headers, timeout=_READ, transport=transport, trust_env=False)
+        try:
+            self._http = httpx.Client(
+                base_url=url, headers=headers, timeout=_READ, transport=transport, trust_env=False
+            )
+        except httpx.InvalidURL as error:
+            raise Refused(f"terminal server {url}: {error}") from None
         self._wd = wd
         self.url = url
         self.own = False
@@ -53,7 +60,7 @@ class ApiClient:
 
     def send_input(self, terminal_id: str, message: str, dispatch_id: str = "") -> None:
         """Type a message into a terminal. Our own server takes one dispatch id only once."""
-        path = f"/terminals/{terminal_id}/input"
+        path, message = f"{_terminal(terminal_id)}/input", _sendable(message)
         if self.own:
             body = {"message": message} | ({"dispatch_id": dispatch_id} if dispatch_id else {})
             self._request("POST", path, json=body, timeout=_INPUT)
@@ -62,33 +69,33 @@ class ApiClient:
 
     def fits(self, message: str) -> bool:
         """Whether a message can be sent as it is."""
-        return self.own or len(quote(message, safe="")) <= LONGEST_QUERY
+        return self.own or len(quote(_sendable(message), safe="")) <= LONGEST_QUERY
 
     def accept_permission(self, terminal_id: str) -> None:
         """Say yes to an agent that asks: on our server with the key that its provider names, elsewhere with `y`."""
         if self.own:
-            self._request("POST", f"/terminals/{terminal_id}/key", params={"key": "accept"})
+            self._request("POST", f"{_terminal(terminal_id)}/key", params={"key": "accept"})
         else:
             self.send_input(terminal_id, "y")
 
     def get_terminal(self, terminal_id: str) -> dict[str, Any]:
         """What the server tells of a terminal."""
-        return self._request("GET", f"/terminals/{terminal_id}")
+        return self._request("GET", _terminal(terminal_id))
 
     def get_status(self, terminal_id: str) -> TerminalStatus:
         """How a terminal stands; a word that we do not know is `unknown`."""
         word = self.get_terminal(terminal_id).get("status")
-        return TerminalStatus(word) if word in set(TerminalStatus) else TerminalStatus.UNKNOWN
+        return TerminalStatus(word) if isinstance(word, str) and word in set(TerminalStatus) else TerminalStatus.UNKNOWN
 
     def get_last_output(self, terminal_id: str) -> str:
         """The agent's last answer, as the server reads it from the screen or from the agent's records."""
-        answer = self._request("GET", f"/terminals/{terminal_id}/output", params={"mode": "last"})
+        answer = self._request("GET", f"{_terminal(terminal_id)}/output", params={"mode": "last"})
         return str(answer.get("output") or "")
 
     def exit_terminal(self, terminal_id: str) -> None:
         """End the agent in a terminal; one that is gone already is no error."""
         try:
-            self._request("POST", f"/terminals/{terminal_id}/exit")
+            self._request("POST", f"{_terminal(terminal_id)}/exit")
         except TerminalGone:
             return
 
@@ -108,10 +115,10 @@ class ApiClient:
             response = self._http.request(method, path, **options)
         except _NOT_SENT as error:
             raise PassingFault(f"{what}: cannot connect ({_reason(error)})") from None
-        except httpx.TransportError as error:
+        except _NEVER as error:
+            raise Refused(f"{what}: cannot be sent ({_reason(error)})") from None
+        except httpx.RequestError as error:
             raise MaybeDone(f"{what}: no answer ({_reason(error)})") from None
-        except httpx.InvalidURL as error:
-            raise Refused(f"{what}: {error}") from None
         if response.status_code == _NOT_FOUND:
             raise TerminalGone(f"{what}: {_detail(response)}")
         if response.status_code >= _SERVER_ERROR:
@@ -129,6 +136,16 @@ class ApiClient:
         if not isinstance(answer, dict):
             raise ApiError(f"{what}: the answer is no JSON object; is this a terminal server?")
         return answer
+
+
+def _sendable(text: str) -> str:
+    """A text without the lone surrogates that an environment which is not UTF-8 leaves in it."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _terminal(terminal_id: str) -> str:
+    """The path of a terminal; its id may come from a file that anybody can edit."""
+    return f"/terminals/{quote(terminal_id, safe='')}"
 
 
 def _launch(profile: str, provider: str, model: str, args: Sequence[str]) -> dict[str, Any]:

@@ -24,9 +24,10 @@ class Text:
     """Any text."""
 
     allowed: str = "a text"
+    may_be_empty: bool = True
 
     def read(self, raw: Any) -> str:
-        if not isinstance(raw, str) or "\0" in raw:
+        if not isinstance(raw, str) or "\0" in raw or not (raw or self.may_be_empty):
             raise ValueError
         return raw
 
@@ -36,11 +37,7 @@ class PathText(Text):
     """A path; what has to be at it is checked where it is used."""
 
     allowed: str = "a path"
-
-    def read(self, raw: Any) -> str:
-        if not super().read(raw):
-            raise ValueError
-        return str(raw)
+    may_be_empty: bool = False
 
 
 @dataclass(frozen=True)

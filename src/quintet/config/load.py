@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import os
 from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from quintet.roles import BY_NAME, ROLES
 DEFAULT = "default"
 STATE_FILE = Path(".tmp") / "quintet-state.json"
 _BY_KEY = {row.key: row for row in TABLE}
+_PROMPTS = ("prompt_file", "prompt")
 _LONGEST_QUOTE = 60
 
 
@@ -52,18 +54,22 @@ def load_settings(config_file: Path | None, env: Mapping[str, str], flags: Mappi
         {row.name: _Found(env[row.env], row.env) for row in TABLE if env.get(row.env)},
         _rows_of(document, in_file),
     )
-    sources = _one_prompt(sources)
     kinds: dict[str, Kind] = {row.name: row.kind for row in TABLE}
     found = ChainMap(*sources)
     api = "api" in found and _read(kinds["api"], found["api"])
     providers = kinds["provider"] = Choice((*OWN_PROVIDERS, *CAO_PROVIDERS) if api else OWN_PROVIDERS)
+    for source in sources:  # every one is read, so that a bad value shows even where another hides it
+        for name, item in source.items():
+            _read(kinds[name], item)
+    found = ChainMap(*_one_prompt(sources))
     values: dict[str, Any] = {"provider": Settings.provider}
-    for source in reversed(sources):  # every source is read, so that a bad value shows even where another hides it
-        values |= {name: _read(kinds[name], item) for name, item in source.items()}
+    values |= {name: _read(kinds[name], item) for name, item in found.items()}
     values |= _paths(values, cwd, found)
     values[AGENTS_KEY], places = _agents(agents, in_file, values["provider"], providers)
     settings = Settings(**values)
     origin = {row.key: found[row.name].place if row.name in found else DEFAULT for row in TABLE}
+    if settings.prompt_file:
+        origin["prompt"] = origin["prompt_file"]
     inherited = {f"{AGENTS_KEY}.{role}.provider": origin["provider"] for role in ROLES}
     origin = dict.fromkeys(shown(settings), DEFAULT) | origin | inherited | places
     return Loaded(settings, origin, _warnings(settings))
@@ -91,12 +97,17 @@ def _read(kind: Kind, found: _Found) -> Any:
 
 
 def _quote(raw: Any) -> str:
-    text = json.dumps(raw, ensure_ascii=False, default=str)
+    try:
+        text = json.dumps(raw, ensure_ascii=False, default=str)
+    except RecursionError:
+        return "a deeply nested value"
+    text = "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text[: _LONGEST_QUOTE + 1])
     return text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 1] + "…"
 
 
 def _nearest(raw: Any, names: Iterable[str]) -> str:
-    near = difflib.get_close_matches(str(raw)[:_LONGEST_QUOTE].lower(), list(names), n=1, cutoff=0.5)
+    word = raw[:_LONGEST_QUOTE].lower() if isinstance(raw, str) else ""
+    near = difflib.get_close_matches(word, list(names), n=1, cutoff=0.5)
     return f"; did you mean {near[0]}?" if near else ""
 
 
@@ -121,7 +132,7 @@ def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     keys = dict(pairs)
     if len(keys) < len(pairs):
         twice = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
-        raise ValueError(f'the key "{twice}" appears twice')
+        raise ValueError(f"the key {_quote(twice)} appears twice")
     return keys
 
 
@@ -133,8 +144,7 @@ def _object(raw: Any, key: str, in_file: str) -> dict[str, Any]:
 
 def _unknown(key: str, in_file: str, known: Iterable[str]) -> ConfigError:
     names = sorted(known)
-    hint = _nearest(key, names) or f"; allowed: {', '.join(names)}"
-    return ConfigError(f'unknown key "{key[:_LONGEST_QUOTE]}" {in_file}{hint}')
+    return ConfigError(f"unknown key {_quote(key)} {in_file}; allowed: {', '.join(names)}{_nearest(key, names)}")
 
 
 def _rows_of(document: dict[str, Any], in_file: str) -> dict[str, _Found]:
@@ -182,24 +192,25 @@ def _agents(
 
 
 def _one_prompt(sources: tuple[dict[str, _Found], ...]) -> tuple[dict[str, _Found], ...]:
-    """The highest source that has a prompt decides, and within it the file."""
-    winner = next((source for source in sources if {"prompt", "prompt_file"} & source.keys()), None)
-    kept = "prompt_file" if winner and "prompt_file" in winner else "prompt"
+    """The highest source that has a prompt decides, and within it the file; an empty one is none."""
+    given = ((number, name) for number, source in enumerate(sources) for name in _PROMPTS if _has(source, name))
+    kept = next(given, None)
     return tuple(
-        {
-            name: found
-            for name, found in source.items()
-            if name not in {"prompt", "prompt_file"} or (source is winner and name == kept)
-        }
-        for source in sources
+        {name: found for name, found in source.items() if name not in _PROMPTS or (number, name) == kept}
+        for number, source in enumerate(sources)
     )
 
 
+def _has(source: Mapping[str, _Found], name: str) -> bool:
+    return name in source and bool(source[name].raw)
+
+
 def _paths(values: dict[str, Any], cwd: Path, found: Mapping[str, _Found]) -> dict[str, Any]:
-    wd = (cwd / values.get("wd", ".")).resolve()
+    wd = Path(os.path.realpath(cwd / values.get("wd", ".")))
     if not wd.is_dir():
         place = found["wd"].place if "wd" in found else "current directory"
-        raise ConfigError(f"{place}: found {_quote(str(wd))}, allowed: an existing folder")
+        given = _quote(values.get("wd", str(wd)))
+        raise ConfigError(f"{place}: found {given}, allowed: an existing folder")
     paths: dict[str, Any] = {"wd": wd, "state_file": cwd / values.get("state_file", wd / STATE_FILE)}
     if "prompt_file" in values:
         path = cwd / values["prompt_file"]

@@ -58,7 +58,7 @@ class Agent:
 
 AGENT_KINDS: Final[Mapping[str, Kind]] = {
     "provider": Choice(OWN_PROVIDERS),
-    "profile": Text("a profile's name"),
+    "profile": Text("a profile's name", may_be_empty=False),
     "model": Text("a model's name"),
     "args": Words(),
 }
@@ -78,7 +78,7 @@ class Settings:
     )
     wd: Path = _row("WD", "wd", PathText("an existing folder"), Path(), "the project that the agents work in")
     prompt: str = _row("PROMPT", "prompt", Text(), "", "the task itself, in the form of a task file")
-    prompt_file: str = _row("PROMPT_FILE", "prompt_file", PathText(), "", "the task file")
+    prompt_file: str = _row("PROMPT_FILE", "prompt_file", PathText(may_be_empty=True), "", "the task file")
     project_test_cmd: str = _row(
         "PROJECT_TEST_CMD", "project_test_cmd", Text(), "", "what the reviewer of the code is told to run"
     )

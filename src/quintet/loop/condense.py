@@ -41,7 +41,7 @@ _LEFT_OUT: Final = {
 _REQUIRED = re.compile(
     rf"{LEAD}(?:(?:required|requested|necessary|mandatory|blocking) (?:changes?|fix(?:es)?|items?|issues?|revisions?)"
     rf"|changes? (?:required|requested|needed)|must[ -](?:fix|change|do)|blockers?){DECOR}"
-    rf"(?:\([^)\n]*\){DECOR})?(?::|$)",
+    rf"(?:\([^)\n]*\){DECOR})?(?::(?!{DECOR}(?:none|nothing|n/a)\b)|$)",
     re.MULTILINE | re.IGNORECASE,
 )
 _HEADING = re.compile(
@@ -60,8 +60,10 @@ def extract_review_notes(text: str, settings: Settings) -> str:
     text = _body(text)
     opening = next(own(REVIEW_NOTES, text), None)
     start = opening.start() if opening else 0
-    before = text[:start].split("\n")
-    lines = [*(before[number] for number in _required(text[:start])), *text[start:].split("\n")]
+    before = text[:start].rstrip()
+    above_lines = before.split("\n")
+    early = [above_lines[number] for number in _required(before)]
+    lines = [*early, *text[start:].split("\n")]
     cap = settings.max_feedback_lines
     required = _required("\n".join(lines)) if len(lines) > cap else []
     if not required:
@@ -85,7 +87,7 @@ def _required(text: str) -> list[int]:
     for number, line in enumerate(text.split("\n")):
         rank = ranks.get(offset, _INLINE)
         if offset in titles:
-            inside = max(inside, min(rank, _LABEL))
+            inside = min(rank, _LABEL)
         elif rank <= inside:
             inside = 0
         if inside:

@@ -1,5 +1,6 @@
 """The driver: starts or resumes a run, carries out its steps, and leaves a state that the next start can use."""
 
+import re
 import secrets
 import shutil
 from collections.abc import Callable, Sequence
@@ -23,7 +24,7 @@ from quintet.loop import command, flow, journal
 from quintet.loop.clock import Clock, RealClock
 from quintet.loop.flow import Ask, Dispatched, Finished, NoReply, Outcome, Replied, Step, Verified, Verify
 from quintet.loop.handoff import Handoff, Patience, Reply, Request
-from quintet.loop.lock import directory_lock
+from quintet.loop.lock import directory_lock, sign
 from quintet.loop.notify import Notifier
 from quintet.loop.postprocess import post_process, start_commit, uncommitted
 from quintet.loop.prompts import Prompts
@@ -54,7 +55,10 @@ class Driver:
         self.api: ApiClient | None = None
         self._journal: journal.Journal | None = None
         self._early: list[journal.Event] = []
-        self._left: State | None = None
+        self._old: State | None = None
+        """the earlier run whose state is in the way of a new one"""
+        self._ours = False
+        """whether the state file is this run's"""
         self._notifier = Notifier(self.settings, lambda text: self.emit(journal.Warned(text=text)))
 
     def run(self) -> int:
@@ -71,6 +75,7 @@ class Driver:
                 self._stop(str(error))
                 return 1
             finally:
+                self.signals.last_words()
                 self._notifier.flush()
                 if self.api:
                     self.api.close()
@@ -105,20 +110,19 @@ class Driver:
             saved = load_state(path, self.settings.provider)
             reason = "there is no saved run" if saved is None else _why_not(saved)
         except StateError as error:
-            aside = put_aside(path, "unreadable")
-            self.emit(journal.Warned(text=f"{error}; it is kept as {aside.name}"))
-            saved, reason = None, str(error)
+            saved, reason = None, f"{error}; it is kept as {put_aside(path, 'unreadable').name}"
+            self.emit(journal.Warned(text=reason))
         if wish and reason:
             raise RunError(f"cannot resume: {reason}")
         if saved and (reason or wish is False):
-            self._archive_state(saved)
+            self._old = saved
             return None
         return saved
 
     def _archive_state(self, saved: State) -> None:
         """Keep an old state with its run, also where the archive is on another file system."""
         path = self.settings.state_file
-        folder = self.settings.wd / TMP / (saved.run_id or "earlier-runs")
+        folder = self.settings.wd / TMP / (saved.run_id if _is_folder_name(saved.run_id) else "earlier-runs")
         target, number = folder / path.name, 1
         while target.exists():
             number += 1
@@ -130,15 +134,13 @@ class Driver:
             raise StateError(f"{path}: cannot be moved to the archive ({error.strerror})") from None
         if saved.final_status is Status.RUNNING and _complete(saved):
             self.emit(journal.Warned(text=f"the unfinished run {saved.run_id} is left behind; its state is {target}"))
-        elif saved.final_status is Status.RUNNING:
-            self._left = saved
 
     def _start(self) -> Task:
         settings = self.settings
         if not settings.prompt.strip():
             raise RunError("there is no task: name a task file with PROMPT_FILE or --prompt-file")
         task = parse_task(settings.prompt, settings.prompt_file or "the prompt")
-        run_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
+        run_id = _new_run_id()
         blank = State(
             api=settings.api,
             provider=settings.provider,
@@ -157,16 +159,26 @@ class Driver:
         if settings.post_git_commit and (dirty := uncommitted(settings)):
             text = f"the work tree has {len(dirty)} uncommitted changes; they will be in the commit after a PASS"
             self.emit(journal.Warned(text=text))
-        if self._left and self._left.api == settings.api:
-            exit_terminals(terminals.api, self._left)
+        if self._old:
+            self._archive_state(self._old)
+            if self._old.final_status is Status.RUNNING and not _complete(self._old) and self._old.api == settings.api:
+                exit_terminals(terminals.api, self._old)
         # before the last terminal is ready a saved state names fewer than five, and nobody resumes into it
         self._save(terminals.init_new_run(state, lambda partial: None if _complete(partial) else self._write(partial)))
         return task
 
     def _resume(self, saved: State) -> Task:
         settings = self.settings
+        saved = replace(
+            saved,
+            api=settings.api or saved.api,
+            # a state that another tool has written knows no run id, and a damaged one may have lost its prompt
+            run_id=saved.run_id if _is_folder_name(saved.run_id) else _new_run_id(),
+            prompt=saved.prompt if saved.prompt.strip() else settings.prompt,
+        )
         task = parse_task(saved.prompt, "the saved run's prompt")
-        terminals = self._open(saved, settings.api or saved.api)
+        self._ours = True
+        terminals = self._open(saved, saved.api)
         step = flow.next_step(saved, settings)
         self.emit(journal.RunResumed(run_id=saved.run_id, step=getattr(step, "key", "")))
         if settings.prompt.strip() and settings.prompt != saved.prompt:
@@ -203,7 +215,7 @@ class Driver:
             self._fold(step, Verified(outcome.exit_code, outcome.output))
         elif isinstance(step, Ask):
             try:
-                reply = self._ask(step, task)
+                reply = self.send_and_wait(step, task)
             except (NoResponse, ResponseTimeout):
                 if not step.again:
                     raise
@@ -211,32 +223,32 @@ class Driver:
             else:
                 self._take(step, reply)
 
-    def _ask(self, step: Ask, task: Task) -> Reply:
+    def send_and_wait(self, step: Ask, task: Task) -> Reply:
         """Send the step's prompt, unless an earlier process has, and wait for the reply."""
         prompts = Prompts(self.settings, task, self.state)
         prompt = prompts.build(step)
-        resumed = self.state.dispatched == step.key
-        if not resumed:
+        arrived = False
+        if self.state.dispatched != step.key:
             self._dispatch(step)
-        name = f"{self.state.sequence + 1:03d}-{step.role.output}"
+            arrived = self._send(step, prompt)
+        reminder = prompts.build_reminder(step, "" if arrived else prompt)
         request = Request(
             terminal_id=self.state.terminals[step.role.name].id,
             role=step.role,
-            message=self._deliverable(prompt, name),
-            reminder=self._deliverable(prompts.build_reminder(step, prompt if resumed else ""), f"{name}-reminder"),
+            reminder=self._deliverable(reminder, f"{self._name(step)}-reminder"),
             since=self.state.dispatched_at,
-            dispatch_id=f"{self.state.run_id}-{step.key}",
+            uncertain=not arrived,
         )
-        if not resumed:
-            self._send(step, prompt, name, request)
         return self.handoff.wait_for_response_file(request)
 
-    def _send(self, step: Ask, prompt: str, name: str, request: Request) -> None:
+    def _send(self, step: Ask, prompt: str) -> bool:
+        """Send the prompt; False where it may or may not have arrived."""
+        name, terminal = self._name(step), self.state.terminals[step.role.name].id
         file = self._keep_prompt(prompt, name)
         told = {"step": step.key, "role": step.role.name, "round": step.round, "cycle": step.cycle, "file": file}
         self.emit(journal.PromptSent.model_validate(told | {"characters": len(prompt)}))
         try:
-            self.handoff.send(request.terminal_id, request.message, request.dispatch_id)
+            return self.handoff.send(terminal, self._deliverable(prompt, name), f"{self.state.run_id}-{step.key}")
         except MaybeDone:
             raise
         except ApiError:
@@ -255,6 +267,10 @@ class Driver:
             self._fold(step, Dispatched(self.responses.file_time()))
         if stale:
             self.emit(journal.Warned(text=f"{step.role} had an old response file; it is kept as {stale.name}"))
+
+    def _name(self, step: Ask) -> str:
+        """The name of the step's files in the archive."""
+        return f"{self.state.sequence + 1:03d}-{step.role.output}"
 
     def _keep_prompt(self, prompt: str, name: str) -> str:
         path = self.responses.archive / "prompts" / f"{name}.md"
@@ -303,11 +319,14 @@ class Driver:
     def _write(self, state: State) -> None:
         with self.signals.deferred():
             save_state(state, self.settings.state_file)
+            self._ours = True
 
     def _put_back(self) -> None:
         """Agents may clean the work tree in the middle of their turn."""
-        if not self.settings.state_file.exists():
+        if not self.responses.ready:
             self.responses.ensure_response_dir()
+            sign(self.settings.wd)
+        if not self.settings.state_file.exists():
             self._save(self.state)
 
     # -- the end
@@ -325,10 +344,11 @@ class Driver:
 
     def _stop(self, reason: str) -> None:
         """Leave a state that the next start goes on from."""
+        self.signals.last_words()
         if not self.state.run_id:
             return
         try:
-            if self.settings.state_file.exists():
+            if self._ours:
                 self._save(replace(self.state, last_error=reason))
         except StateError as error:
             reason = f"{reason}; {error}"
@@ -349,3 +369,12 @@ def _why_not(saved: State) -> str:
 
 def _complete(saved: State) -> bool:
     return all(terminal.id for terminal in saved.terminals.values())
+
+
+def _new_run_id() -> str:
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
+
+
+def _is_folder_name(run_id: str) -> bool:
+    """Whether a run id from a file names a folder below `.tmp/`, and nothing else."""
+    return bool(re.fullmatch(r"\w[\w.-]{0,100}", run_id))

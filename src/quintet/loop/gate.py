@@ -8,7 +8,7 @@ from functools import cache
 from typing import Final
 
 from quintet.config import Settings
-from quintet.loop.markup import DECOR, LEAD, label, normalise, own, unwrap
+from quintet.loop.markup import DECOR, LEAD, fences, label, normalise, outside, own, plain_fences, unwrap
 from quintet.roles import Phase
 
 
@@ -68,8 +68,14 @@ def read_review_verdict(text: str) -> Verdict | None:
 
 
 def _verdict(text: str, line: re.Pattern[str], negative: Verdict) -> Verdict | None:
-    found = {Verdict(match[1].upper()) for match in own(line, unwrap(normalise(text)))}
-    return negative if negative in found else next(iter(found), None)
+    """The negative one where any reading of the fences has it, the positive one only where all have it."""
+    text = unwrap(normalise(text))
+    matches = tuple(line.finditer(text))
+    readings = [outside(iter(matches), text, reading) for reading in (fences, plain_fences)]
+    found = [{match[1].upper() for match in reading} for reading in readings]
+    if any(negative in words for words in found):
+        return negative
+    return next(map(Verdict, set.intersection(*found)), None)
 
 
 def section(text: str, name: re.Pattern[str]) -> str | None:

@@ -36,16 +36,16 @@ class Reply:
 
 @dataclass(frozen=True)
 class Request:
-    """One step's prompt and where it goes."""
+    """What is waited for."""
 
     terminal_id: str
     role: Role
-    message: str
     reminder: str
     """what to send an agent that is idle without a response"""
     since: int
     """the dispatch, by the clock of the response file"""
-    dispatch_id: str = ""
+    uncertain: bool = False
+    """it is not certain that the prompt has arrived; the reminder repeats it and is sent in any case"""
 
 
 @dataclass
@@ -61,28 +61,28 @@ class Handoff:
     tick: Callable[[], None] = lambda: None
     """called with every look at a status: a chance to put back what an agent may have deleted"""
 
-    def send_and_wait(self, request: Request) -> Reply:
-        """Send the prompt and wait for the response."""
-        self.send(request.terminal_id, request.message, request.dispatch_id)
-        return self.wait_for_response_file(request)
-
     def wait_for_response_file(self, request: Request) -> Reply:
         """Wait until the agent has written its response and is at rest."""
         return _Wait(self, request).run()
 
-    def send(self, terminal_id: str, message: str, dispatch_id: str = "") -> None:
-        """Send input. What may have arrived is never sent again, unless the server can tell it from a new one."""
+    def send(self, terminal_id: str, message: str, dispatch_id: str = "") -> bool:
+        """Send input; False where it may or may not have arrived.
+
+        What may have arrived is never sent again, unless the server can tell it from a new one.
+        """
         safe_to_repeat = self.api.own and bool(dispatch_id)
         patience = Patience(self.clock, self.settings.response_timeout)
         while True:
             try:
-                return self.api.send_input(terminal_id, message, dispatch_id)
+                self.api.send_input(terminal_id, message, dispatch_id)
             except PassingFault as fault:
                 if isinstance(fault, MaybeDone) and not safe_to_repeat:
                     self.emit(ServerFault(text=f"{fault}; the input may have arrived, so it is not sent again"))
-                    return None
+                    return False
                 self._tell(patience, fault)
                 patience.wait(fault)
+            else:
+                return True
 
     def last_output(self, terminal_id: str) -> str:
         """The agent's last answer; a read, so it is repeated while the fault may pass."""
@@ -144,7 +144,7 @@ class _Wait:
         while True:
             now = self.clock.now()
             self._look(now)
-            if now >= next_poll or self.seen:
+            if now >= next_poll or (self.seen and not self.retry):
                 status = self._read_status()
                 next_poll = now + (self.retry or self.settings.poll_seconds)
                 if status and (reply := self._judge(status)):
@@ -172,6 +172,7 @@ class _Wait:
             if not self.retry:
                 self.handoff.emit(ServerFault(text=f"{fault}; asking again"))
             self.retry = min(max(2 * self.retry, FIRST_RETRY), LONGEST_RETRY)
+            self.idle_since = None  # nobody saw what the agent did meanwhile
             return None
         self.retry = 0.0
         return self.status
@@ -210,7 +211,7 @@ class _Wait:
             self.idle_since = now
         if now - self.idle_since < grace or self._still_settling(now):
             return None
-        if self.reminders < self.settings.max_file_reminders:
+        if self.reminders < max(self.settings.max_file_reminders, int(self.request.uncertain)):
             self._remind()
             return None
         return self._give_up()
@@ -226,14 +227,14 @@ class _Wait:
         self.started, self.idle_since, self.armed_at = False, None, self.clock.now()
 
     def _permission(self, now: float) -> None:
-        if not self.settings.auto_accept_permissions:
-            if not self.permissions:
-                self._tell_permission(accepted=False)
-            self.permissions = 1
+        """Say yes as often as is allowed; the first question beyond that is told to the user, and no other."""
+        most = MOST_PERMISSIONS if self.settings.auto_accept_permissions else 0
+        if self.permissions > most or now - self.permission_at < PERMISSION_COOLDOWN:
             return
-        if self.permissions < MOST_PERMISSIONS and now - self.permission_at >= PERMISSION_COOLDOWN:
-            self.permissions, self.permission_at = self.permissions + 1, now
-            self._tell_permission(accepted=True)
+        self.permissions, self.permission_at = self.permissions + 1, now
+        accepted = self.permissions <= most
+        self._tell_permission(accepted)
+        if accepted:
             try:
                 self.handoff.api.accept_permission(self.request.terminal_id)
             except PassingFault as fault:

@@ -15,19 +15,23 @@ PID_FILE = TMP / "quintet.pid"
 @contextmanager
 def directory_lock(wd: Path) -> Iterator[None]:
     """Hold the project directory itself: nothing to delete for an agent, and nothing left by a dead process."""
-    descriptor = os.open(wd, os.O_RDONLY)
+    try:
+        descriptor = os.open(wd, os.O_RDONLY)
+    except OSError as error:
+        raise RunError(f"{wd}: cannot be read ({error.strerror})") from None
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise RunError(f"{wd}: another run is at work here ({_holder(wd)}); wait for it or stop it") from None
-        _sign(wd)
+        sign(wd)
         yield
     finally:
         os.close(descriptor)
 
 
-def _sign(wd: Path) -> None:
+def sign(wd: Path) -> None:
+    """Leave the process id for a second run to name."""
     try:
         (wd / TMP).mkdir(exist_ok=True)
         (wd / PID_FILE).write_text(f"{os.getpid()}\n", encoding="utf-8")

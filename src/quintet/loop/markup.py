@@ -1,17 +1,23 @@
 """What in an agent's text is its own word: lines outside code fences and quotes, in whatever decoration."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
+from typing import Final, NamedTuple
 
 DECOR = r"[ \t*_#+`•\-]*"
 """what may stand around a label or a verdict; never `>`, so a quoted line matches nothing"""
 LEAD = rf"^{DECOR}(?:\d{{1,2}}[.)]{DECOR})?"
 """the start of a line that carries a label: decoration, or a number in a list"""
 
-_FENCE = re.compile(
-    r"^[ \t]*(?P<item>(?:(?:[-*+•]|\d{1,2}[.)])[ \t]+)*)(?P<marks>`{3,}|~{3,})[ \t]*(?P<info>.*)$", re.MULTILINE
-)
+MOST_FENCES: Final = 20_000
+"""lines with the marks of a fence that are looked at; what comes behind them counts as code"""
+
+Reading = Callable[[str], Iterator[tuple[int, int]]]
+"""a way to find the code fences"""
+
+_MARKS = re.compile(r"(`{3,}|~{3,})[ \t]*(.*)")
+_BEFORE_MARKS = re.compile(r"[ \t]*((?:(?:[-*+•]|\d{1,2}[.)])[ \t]+)*)")
 
 
 def normalise(text: str) -> str:
@@ -36,23 +42,58 @@ def fences(text: str) -> Iterator[tuple[int, int]]:
     return _spans(text, nested=nested)
 
 
+def plain_fences(text: str) -> Iterator[tuple[int, int]]:
+    """The code fences as Markdown has them: none is inside another."""
+    return _spans(text, nested=False)
+
+
 def _spans(text: str, *, nested: bool) -> Iterator[tuple[int, int]]:
+    if "```" not in text and "~~~" not in text:
+        return  # the quick answer for a long text
     open_fences: list[str] = []
     start = 0
-    for match in _FENCE.finditer(text):
-        item, marks, info = match.group("item", "marks", "info")
-        if ("`" in info and marks[0] == "`") or (item and open_fences):
-            continue
+    for line in _fence_lines(text):
+        if not line.marks:
+            yield (start if open_fences else line.start), len(text) + 1
+            return
         if not open_fences:
-            open_fences, start = [marks], match.start()
-        elif info and nested:
-            open_fences.append(marks)
-        elif not info and marks[0] == open_fences[-1][0] and len(marks) >= len(open_fences[-1]):
+            if line.opens:
+                open_fences, start = [line.marks], line.start
+        elif line.info and nested and line.opens and not line.in_list:
+            open_fences.append(line.marks)
+        elif not line.info and not line.in_list and line.marks.startswith(open_fences[-1]):
             open_fences.pop()
             if not open_fences:
-                yield start, match.end()
+                yield start, line.end
     if open_fences:
         yield start, len(text) + 1
+
+
+class _FenceLine(NamedTuple):
+    start: int
+    end: int
+    in_list: bool
+    """it stands behind a list's bullet or number"""
+    marks: str
+    """none where there are too many fences to go on"""
+    info: str
+
+    @property
+    def opens(self) -> bool:
+        return "`" not in self.info or self.marks[0] == "~"
+
+
+def _fence_lines(text: str) -> Iterator[_FenceLine]:
+    line = 0
+    for number, match in enumerate(_MARKS.finditer(text)):
+        start = text.rfind("\n", line, match.start()) + 1 or line
+        line = match.end() + 1
+        if number == MOST_FENCES:
+            yield _FenceLine(start, len(text), False, "", "")
+            return
+        before = _BEFORE_MARKS.fullmatch(text, start, match.start())
+        if before:
+            yield _FenceLine(start, match.end(), bool(before[1]), match[1], match[2].rstrip())
 
 
 def unwrap(text: str) -> str:
@@ -65,11 +106,15 @@ def unwrap(text: str) -> str:
 
 def own(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
     """The matches of a line pattern that do not lie in a code fence."""
-    matches = pattern.finditer(text)
+    return outside(pattern.finditer(text), text, fences)
+
+
+def outside(matches: Iterator[re.Match[str]], text: str, reading: Reading) -> Iterator[re.Match[str]]:
+    """Those of a text's matches that do not lie in a code fence."""
     first = next(matches, None)
     if first is None:
         return
-    spans = fences(text)
+    spans = reading(text)
     begin, end = next(spans, (len(text) + 1, len(text) + 1))
     for match in chain([first], matches):
         while end <= match.start():

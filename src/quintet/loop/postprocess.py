@@ -22,7 +22,8 @@ def start_commit(wd: Path) -> str:
 
 def uncommitted(settings: Settings) -> list[str]:
     """The changes in the work tree, without `.tmp/`, as git's short status shows them."""
-    outcome = _git(settings.wd, "status", "--porcelain", "--untracked-files=normal", "--", *_everything(settings))
+    others = (path.replace(":(", ":(exclude,", 1) for path in _never(settings))
+    outcome = _git(settings.wd, "status", "--porcelain", "--untracked-files=normal", "--", ":/", *others)
     return outcome.output.splitlines() if outcome.exit_code == 0 else []
 
 
@@ -70,12 +71,15 @@ def _commit(settings: Settings, say: Say, warn: Say) -> None:
         if (wd / _git(wd, "rev-parse", "--git-path", name).output.strip()).exists():
             warn(f"no commit: the repository is in the middle of something ({name}); finish that and commit by hand")
             return
-    for arguments in (("add", "--all", "--", *_everything(settings)), ("reset", "--quiet", "--", *_never(settings))):
-        outcome = _git(wd, *arguments)
-        # a path that git does not know cannot be in the index
-        if outcome.exit_code and arguments[0] == "add":
-            warn(f"no commit: git add failed: {outcome.last_line}")
-            return
+    outcome = _git(wd, "add", "--all", "--", ":/")
+    if outcome.exit_code:
+        warn(f"no commit: git add failed: {outcome.last_line}")
+        return
+    # taken out again, because `git add` fails where an excluded path is one that the project ignores
+    _git(wd, "reset", "--quiet", "--", *_never(settings))
+    if _git(wd, "diff", "--cached", "--quiet", "--", *_never(settings)).exit_code:
+        warn(f"no commit: {TMP}/ could not be kept out of it; commit by hand")
+        return
     if _git(wd, "diff", "--cached", "--quiet").exit_code == 0:
         say("nothing to commit")
         return
@@ -94,13 +98,9 @@ def _title(settings: Settings) -> str:
     return next((line for line in lines if line), "task passed")[:72]
 
 
-def _everything(settings: Settings) -> list[str]:
-    return [":/", *(path.replace(":(", ":(exclude,") for path in _never(settings))]
-
-
 def _never(settings: Settings) -> list[str]:
     """What belongs to a run and never into a commit."""
-    prefix = _git(settings.wd, "rev-parse", "--show-prefix").output.strip()
+    prefix = _git(settings.wd, "rev-parse", "--show-prefix").output.removesuffix("\n")
     paths = [TMP.as_posix()]
     if settings.state_file.is_relative_to(settings.wd):
         paths.append(settings.state_file.relative_to(settings.wd).as_posix())

@@ -39,6 +39,11 @@ class Responses:
     def response_path_for(self, role: Role) -> Path:
         return response_path_for(role, self.wd)
 
+    @property
+    def ready(self) -> bool:
+        """Whether an agent could write its response now."""
+        return (self.wd / RESPONSE_DIR).is_dir()
+
     def ensure_response_dir(self) -> None:
         """Make the directory for responses, and have `.tmp/` ignore itself."""
         try:
@@ -104,8 +109,9 @@ class Responses:
         """Write a file of the archive, private to the user."""
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            with open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:  # noqa: PTH123
-                file.write(text)
+            descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with open(descriptor, "wb") as file:  # noqa: PTH123
+                file.write(text.encode("utf-8", "replace"))
         except OSError as error:
             raise RunError(f"{target}: cannot be written ({error.strerror})") from None
 

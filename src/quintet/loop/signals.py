@@ -23,6 +23,7 @@ class Signals:
     def __init__(self) -> None:
         self._pending: int | None = None
         self._deferred = 0
+        self._last = False
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> "Signals":
@@ -45,11 +46,15 @@ class Signals:
             yield
         finally:
             self._deferred -= 1
-        if self._pending and not self._deferred:
+        if self._pending and not self._deferred and not self._last:
             raise Interrupted(self._pending)
 
+    def last_words(self) -> None:
+        """From here on the run is ending anyway: nothing interrupts it, and the next signal ends the process."""
+        self._last = True
+
     def _handle(self, number: int, _frame: FrameType | None) -> None:
-        if self._pending:
+        if self._pending or self._last:
             os._exit(128 + number)
         self._pending = number
         if not self._deferred:

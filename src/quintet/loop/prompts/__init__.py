@@ -47,7 +47,7 @@ class Prompts:
 
     def build_analyst_prompt(self, step: Ask) -> str:
         return self._render(
-            "analyst",
+            ANALYST.output,
             step,
             explore=self.explore_block_for(step),
             retry="yes" if step.round > 1 else "",
@@ -57,7 +57,7 @@ class Prompts:
 
     def build_analyst_review_prompt(self, step: Ask) -> str:
         return self._render(
-            "analyst_review",
+            PEER_ANALYST.output,
             step,
             explore=self.explore_block_for(step),
             analyst_output=self.state.outputs[ANALYST.output],
@@ -67,7 +67,7 @@ class Prompts:
         retry = step.round > 1
         first = step.cycle == 1
         return self._render(
-            "programmer",
+            PROGRAMMER.output,
             step,
             explore=self.explore_block_for(step),
             retry="yes" if retry else "",
@@ -81,7 +81,7 @@ class Prompts:
 
     def build_programmer_review_prompt(self, step: Ask) -> str:
         return self._render(
-            "programmer_review",
+            PEER_PROGRAMMER.output,
             step,
             explore=self.explore_block_for(step),
             programmer_output=self.state.outputs[PROGRAMMER.output],
@@ -91,7 +91,7 @@ class Prompts:
 
     def build_tester_prompt(self, step: Ask) -> str:
         return self._render(
-            "tester",
+            TESTER.output,
             step,
             scenario=self.task.scenario_test,
             programmer_handoff=condense.condense_for_tester(self.state.outputs[PROGRAMMER.output], self.settings),

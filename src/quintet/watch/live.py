@@ -1,0 +1,210 @@
+"""The live view of a run in a terminal: it fits whatever window there is, and is drawn anew when that changes."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Final, Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from quintet.loop.journal import Event
+from quintet.roles import ROLES, Role
+from quintet.watch.figures import clock, count, one_line, time_of_day
+from quintet.watch.lines import line_for
+from quintet.watch.model import FAIL, PASS, RUNNING, STOPPED, Handoff, Run, fold, seconds_of, tokens_of
+from quintet.watch.summary import headline
+
+KEPT: Final = 200
+REFRESH: Final = 2
+"""pictures a second"""
+ASK_SECONDS: Final = 2.0
+NARROW, WIDE = 64, 90
+_VERDICTS: Final = 4
+_FRAME_LINES: Final = 5
+_COLOURS: Final = {PASS: "green", FAIL: "red", STOPPED: "yellow"}
+_WORDS: Final = {
+    "processing": "at work",
+    "waiting_user_answer": "asks for permission",
+    "error": "has ended",
+    "unknown": "starting",
+}
+
+
+@dataclass
+class Picture:
+    """What is known, ready to be drawn for any size."""
+
+    run: Run = field(default_factory=Run)
+    title: str = ""
+    statuses: Mapping[str, str] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+
+    def add(self, event: Event) -> None:
+        self.run = fold(self.run, event)
+        self.events = [*self.events, event][-KEPT:]
+
+    def draw(self, width: int, height: int, now: float | None = None) -> RenderableType:
+        """At most so many lines of at most so many columns."""
+        now = now or time.time()
+        top: list[RenderableType] = [self._head(now), self._pipeline(width)]
+        if self.title and height > 20:  # noqa: PLR2004
+            top.insert(1, _line(self.title, "dim"))
+        agents = self._agents(width, now)
+        used = len(top) + len(ROLES) + _FRAME_LINES
+        verdicts = self.run.verdicts[-_VERDICTS:] if height - used > _VERDICTS else self.run.verdicts[-1:]
+        used += len(verdicts) + 2 if verdicts else 0
+        parts: list[RenderableType] = [*top, Text(""), agents]
+        if verdicts and height > used:
+            parts += [Text(""), *(_verdict(handoff) for handoff in verdicts)]
+        room = height - used
+        if room > 0:
+            lines = self.events[-room:]
+            parts += [Text(""), *(_journal_line(event) for event in lines)]
+        return Group(*parts)
+
+    def _head(self, now: float) -> Text:
+        run = self.run
+        turn = run.current
+        text = Text("quintet  ", style="bold", no_wrap=True, overflow="ellipsis")
+        if run.status == RUNNING and turn:
+            text.append(f"round {turn.round}, {turn.role.phase}, cycle {turn.cycle}", style="bold cyan")
+        else:
+            text.append(headline(run), style=f"bold {_COLOURS.get(run.status, 'cyan')}")
+        tokens = tokens_of(run.handoffs)
+        text.append(f"   {clock(run.seconds(now))}", style="default")
+        if tokens:
+            text.append(f"   {count(tokens.total)} tokens", style="default")
+        text.append(f"   {run.id}", style="dim")
+        return text
+
+    def _pipeline(self, width: int) -> Text:
+        turn = self.run.current
+        names = [_short(role) if width < WIDE else role.name.replace("_", " ") for role in ROLES]
+        text = Text(no_wrap=True, overflow="ellipsis")
+        for number, (role, name) in enumerate(zip(ROLES, names, strict=True)):
+            here = turn is not None and turn.role is role and self.run.status == RUNNING
+            text.append(" → " if number else "", style="dim")
+            text.append(name, style="bold reverse" if here else "default")
+        return text
+
+    def _agents(self, width: int, now: float) -> Table:
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", expand=False)
+        table.add_column("agent", no_wrap=True)
+        table.add_column("status", no_wrap=True, overflow="ellipsis")
+        table.add_column("this turn", justify="right", no_wrap=True)
+        if width >= NARROW:
+            table.add_column("tokens", justify="right", no_wrap=True)
+            table.add_column("turns", justify="right", no_wrap=True)
+        if width >= WIDE:
+            table.add_column("last verdict", no_wrap=True, overflow="ellipsis")
+        for role in ROLES:
+            table.add_row(*self._agent(role, width, now))
+        return table
+
+    def _agent(self, role: Role, width: int, now: float) -> list[RenderableType]:
+        run, turn = self.run, self.run.current
+        here = turn is not None and turn.role is role and run.status == RUNNING
+        mine = run.of_role(role)
+        tokens = tokens_of(mine)
+        style = "bold" if here else "default"
+        cells: list[RenderableType] = [
+            Text(role.name.replace("_", " "), style=style),
+            Text(self._standing(role, here, mine), style="cyan" if here else "dim"),
+            Text(clock(now - turn.sent) if here and turn else "", style=style),
+        ]
+        if width >= NARROW:
+            cells += [Text(count(tokens.total) if tokens else "–"), Text(str(len(mine)))]
+        if width >= WIDE:
+            judged = next((item for item in reversed(mine) if item.verdict), None)
+            cells.append(Text(judged.verdict.word or "none", style=_mood(judged)) if judged and judged.verdict else "")
+        return cells
+
+    def _standing(self, role: Role, here: bool, mine: list[Handoff]) -> str:
+        told = self.statuses.get(role.name, "")
+        if self.run.asking == role.name or told == "waiting_user_answer":
+            return "asks for permission"
+        if here:
+            return _WORDS.get(told, "at work") if told != "unknown" else "at work"
+        if told == "error":
+            return _WORDS[told]
+        if role.name not in self.run.terminals:
+            return "starting" if self.run.status == RUNNING else ""
+        return "has handed over" if mine else "waits"
+
+
+def _short(role: Role) -> str:
+    return "review" if role.reviews else role.name
+
+
+def _mood(handoff: Handoff) -> str:
+    if handoff.verdict and handoff.verdict.good:
+        return "green"
+    return "yellow" if handoff.role.reviews else "red"
+
+
+def _line(text: str, style: str = "") -> Text:
+    return Text(one_line(text), style=style, no_wrap=True, overflow="ellipsis")
+
+
+def _verdict(handoff: Handoff) -> Text:
+    verdict = handoff.verdict
+    if verdict is None:
+        return Text("")
+    text = Text(no_wrap=True, overflow="ellipsis")
+    text.append(f"{handoff.role.name.replace('_', ' ')} {handoff.round}.{handoff.cycle}  ", style="dim")
+    text.append(verdict.word or "no verdict", style=f"bold {_mood(handoff)}")
+    why = ", ".join(verdict.evidence) if verdict.good and verdict.evidence else verdict.reason
+    return text.append(f"  {one_line(why)}")
+
+
+def _journal_line(event: Event) -> Text:
+    text = Text(f"{time_of_day(seconds_of(event.at))}  ", style="dim", no_wrap=True, overflow="ellipsis")
+    return text.append(one_line(line_for(event)), style="default")
+
+
+class LiveView(AbstractContextManager["LiveView"]):
+    """Shows a picture on the alternate screen, so that a resized window leaves no traces; at the end it stays below."""
+
+    def __init__(self, ask: Callable[[Run], Mapping[str, str]] = lambda _: {}, console: Console | None = None) -> None:
+        self.picture = Picture()
+        self._ask = ask
+        self._console = console or Console()
+        self._live = Live(
+            console=self._console, screen=True, refresh_per_second=REFRESH, get_renderable=self._draw, transient=True
+        )
+        self._over = threading.Event()
+        self._asking = threading.Thread(target=self._ask_on, name="quintet-live", daemon=True)
+
+    def __call__(self, event: Event) -> None:
+        self.picture.add(event)
+        if not self._live.is_started:  # a run that cannot begin has only its error to show
+            self._live.start()
+            self._asking.start()
+
+    def title(self, text: str) -> None:
+        self.picture.title = text
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        if self._live.is_started:
+            self._live.stop()
+            self._console.print(self.picture.draw(self._console.width, self._console.height - 1))
+
+    def _draw(self) -> RenderableType:
+        size = self._console.size
+        return self.picture.draw(size.width, size.height)
+
+    def _ask_on(self) -> None:
+        while not self._over.wait(ASK_SECONDS):
+            self.picture.statuses = self._ask(self.picture.run)

@@ -1,0 +1,303 @@
+"""A run as people look at it: one value, folded from the journal alone."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import reduce
+from typing import Any, Final
+
+from quintet.loop import journal
+from quintet.loop.journal import Event
+from quintet.roles import BY_NAME, TESTER, Phase, Role
+from quintet.watch.lines import line_for
+
+RUNNING, PASS, FAIL, STOPPED = "RUNNING", "PASS", "FAIL", "STOPPED"
+COMMITTED: Final = "committed as "
+"""how post-processing tells of its commit"""
+QUIET_SECONDS: Final = 60.0
+"""a resumed run whose journal says nothing of its stop was stopped; this much of the silence may have been work"""
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """What turns have cost, by the agents' own records; the cached ones are part of the input."""
+
+    input: int = 0
+    cached: int = 0
+    output: int = 0
+    cost: float | None = None
+    """by the user's prices"""
+
+    @property
+    def total(self) -> int:
+        return self.input + self.output
+
+    def __add__(self, other: "Tokens") -> "Tokens":
+        known = [tokens.cost for tokens in (self, other) if tokens.cost is not None]
+        return Tokens(
+            self.input + other.input,
+            self.cached + other.cached,
+            self.output + other.output,
+            sum(known) if known else None,
+        )
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a reply was judged to be."""
+
+    word: str
+    """APPROVED, REVISE, PASS, FAIL, or nothing where the reply had none"""
+    good: bool
+    """whether it lets the run go on to the next phase, or to its end"""
+    reason: str
+    evidence: tuple[str, ...] = ()
+    command: str = ""
+    """the user's command that had the last word on a PASS"""
+
+
+@dataclass(frozen=True)
+class Handoff:
+    """One prompt and what came back."""
+
+    step: str
+    role: Role
+    round: int
+    cycle: int
+    sent: float
+    """seconds since the epoch, as all times here"""
+    prompt_file: str = ""
+    prompt_size: int = 0
+    taken: float | None = None
+    reply_file: str = ""
+    reply_size: int = 0
+    source: str = ""
+    verdict: Verdict | None = None
+    tokens: Tokens | None = None
+    reminders: int = 0
+
+    @property
+    def again(self) -> bool:
+        """Whether the tester was asked once more for its verdict."""
+        return self.step.endswith("-again")
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something that a reader of the report should know."""
+
+    at: float
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """Everything that the journal tells of a run."""
+
+    id: str = ""
+    wd: str = ""
+    start_agent: str = ""
+    start_commit: str = ""
+    status: str = RUNNING
+    reason: str = ""
+    """why it stopped"""
+    spells: tuple[tuple[float, float], ...] = ()
+    """the stretches of time in which it was at work, without those in which it was stopped"""
+    handoffs: tuple[Handoff, ...] = ()
+    remarks: tuple[Remark, ...] = ()
+    terminals: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """by role: the terminal's id and its provider"""
+    commit: str = ""
+    """what post-processing has committed"""
+    asking: str = ""
+    """the role that waits for a permission"""
+    resumes: int = 0
+    events: int = 0
+
+    @property
+    def began(self) -> float:
+        return self.spells[0][0] if self.spells else 0.0
+
+    @property
+    def ended(self) -> float:
+        """When it ended, or when it was last heard of."""
+        return self.spells[-1][1] if self.spells else 0.0
+
+    def seconds(self, now: float | None = None) -> float:
+        """How long it was at work."""
+        running = (now or self.ended) - self.ended if self.status == RUNNING else 0.0
+        return sum(end - begin for begin, end in self.spells) + max(running, 0.0)
+
+    @property
+    def current(self) -> Handoff | None:
+        """The handoff that waits for its reply."""
+        last = self.handoffs[-1] if self.handoffs else None
+        return last if last and last.taken is None and self.status in (RUNNING, STOPPED) else None
+
+    @property
+    def round(self) -> int:
+        return self.handoffs[-1].round if self.handoffs else 1
+
+    @property
+    def rounds(self) -> tuple[int, ...]:
+        return tuple(sorted({handoff.round for handoff in self.handoffs}))
+
+    @property
+    def last(self) -> Handoff | None:
+        return self.handoffs[-1] if self.handoffs else None
+
+    def of_role(self, role: Role) -> list[Handoff]:
+        return [handoff for handoff in self.handoffs if handoff.role is role]
+
+    def of_round(self, number: int) -> list[Handoff]:
+        return [handoff for handoff in self.handoffs if handoff.round == number]
+
+    @property
+    def verdicts(self) -> list[Handoff]:
+        return [handoff for handoff in self.handoffs if handoff.verdict]
+
+
+def tokens_of(handoffs: Iterable[Handoff]) -> Tokens | None:
+    """The sum over handoffs; None where no record tells anything."""
+    known = [handoff.tokens for handoff in handoffs if handoff.tokens]
+    return reduce(Tokens.__add__, known) if known else None
+
+
+def run_from(events: Iterable[Event]) -> Run:
+    """The run that a journal tells of."""
+    return reduce(fold, events, Run())
+
+
+def fold(run: Run, event: Event) -> Run:
+    """The run after one more event."""
+    at = seconds_of(event.at)
+    run = replace(_heard(run, event, at), events=run.events + 1)
+    match event:
+        case journal.RunStarted():
+            return replace(
+                run, id=event.run_id, wd=event.wd, start_agent=event.start_agent, start_commit=event.start_commit
+            )
+        case journal.RunResumed():
+            return replace(run, id=event.run_id, status=RUNNING, reason="", resumes=run.resumes + 1)
+        case journal.TerminalCreated(role=role):
+            return replace(run, terminals={**run.terminals, role: (event.terminal, event.provider)})
+        case journal.PromptSent():
+            return _sent(run, event, at)
+        case journal.ReplyTaken():
+            return _taken(run, event, at)
+        case journal.RunFinished(status=status):
+            return replace(run, status=status)
+        case journal.RunStopped(reason=reason):
+            return replace(run, status=STOPPED, reason=reason)
+    return _judged(run, event) or _remarked(run, event, at)
+
+
+def seconds_of(at: str) -> float:
+    """A journal's time as seconds since the epoch; 0 where it is none."""
+    try:
+        return datetime.fromisoformat(at).timestamp()
+    except ValueError:
+        return 0.0
+
+
+def _heard(run: Run, event: Event, at: float) -> Run:
+    """Stretch the present spell up to the event, or begin another after a stop."""
+    if not at:
+        return run
+    if not run.spells:
+        return replace(run, spells=((at, at),))
+    begin, end = run.spells[-1]
+    if isinstance(event, journal.RunResumed):
+        if run.status == RUNNING:
+            end = min(end + QUIET_SECONDS, at)  # it was killed and could not say so
+        return replace(run, spells=(*run.spells[:-1], (begin, end), (at, at)))
+    if run.status != RUNNING and not isinstance(event, journal.RunStopped):
+        return run  # what comes after the end, such as a notification that failed
+    return replace(run, spells=(*run.spells[:-1], (begin, max(end, at))))
+
+
+def _sent(run: Run, event: journal.PromptSent, at: float) -> Run:
+    role = BY_NAME.get(event.role)
+    if role is None:
+        return run
+    new = Handoff(event.step, role, event.round, event.cycle, at, event.file, event.characters)
+    last = run.last
+    # a prompt that could not be sent is sent again by the next start
+    kept = run.handoffs[:-1] if last and last.step == event.step and last.taken is None else run.handoffs
+    return replace(run, handoffs=(*kept, new), asking="")
+
+
+def _taken(run: Run, event: journal.ReplyTaken, at: float) -> Run:
+    told = event.tokens
+    tokens = Tokens(told.input, told.cached, told.output, event.cost) if told else None
+    return _with_last(
+        replace(run, asking=""),
+        lambda item: item.step == event.step,
+        taken=at,
+        reply_file=event.file,
+        reply_size=event.characters,
+        source=event.source,
+        tokens=tokens,
+    )
+
+
+def _judged(run: Run, event: Event) -> Run | None:
+    match event:
+        case journal.ReviewJudged(verdict=word, approved=approved, reason=reason, evidence=evidence):
+            verdict = Verdict(word, approved, reason, tuple(evidence))
+            return _with_last(run, lambda item: item.role.reviews, verdict=verdict)
+        case journal.TestJudged(verdict=word, reason=reason):
+            return _with_last(run, _is_test, verdict=Verdict(word, word == PASS, reason))
+        case journal.Verified(command=command, exit_code=code):
+            word = FAIL if code else PASS
+            reason = f"the tester said PASS; the command ended with exit code {code}"
+            return _with_last(run, _is_test, verdict=Verdict(word, not code, reason, command=command))
+    return None
+
+
+def _is_test(handoff: Handoff) -> bool:
+    return handoff.role is TESTER
+
+
+def _with_last(run: Run, wanted: Callable[[Handoff], bool], **changes: Any) -> Run:
+    """Change the last handoff of a kind."""
+    for number in reversed(range(len(run.handoffs))):
+        if wanted(run.handoffs[number]):
+            changed = replace(run.handoffs[number], **changes)
+            return replace(run, handoffs=(*run.handoffs[:number], changed, *run.handoffs[number + 1 :]))
+    return run
+
+
+def _remarked(run: Run, event: Event, at: float) -> Run:
+    def noted(kind: str) -> Run:
+        return replace(run, remarks=(*run.remarks, Remark(at, kind, line_for(event))))
+
+    match event:
+        case journal.ReviewsUsedUp():
+            return noted("never approved")
+        case journal.GuardReleased():
+            return noted("forced release")
+        case journal.Reminded(role=role):
+            run = _with_last(run, lambda item: item.role.name == role, reminders=event.number)
+            return noted("reminder")
+        case journal.PermissionAsked(role=role, accepted=False):
+            run = replace(run, asking=role)
+            return noted("permission")
+        case journal.ServerFault():
+            return noted("server fault")
+        case journal.Warned():
+            return noted("warning")
+        case journal.Noted(text=text) if text.startswith(COMMITTED):
+            return replace(run, commit=text.removeprefix(COMMITTED))
+    return run
+
+
+def phase_title(phase: Phase) -> str:
+    """What a phase is called in a heading."""
+    return {Phase.ANALYST: "Analysis", Phase.PROGRAMMER: "Programming", Phase.TESTER: "Test"}[phase]
+
+
+def kind_of(role: Role) -> str:
+    """What sort of work a role does: work, review or test."""
+    return "review" if role.reviews else "test" if role is TESTER else "work"

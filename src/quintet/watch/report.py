@@ -1,0 +1,131 @@
+"""The report of a run: `report.md` and `report.html` in its folder."""
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from quintet.watch import changes as repository
+from quintet.watch.figures import count, duration, harmless, money, one_line, time_of_day
+from quintet.watch.model import FAIL, PASS, Handoff, Tokens
+from quintet.watch.page import page
+from quintet.watch.summary import Summary, summarise
+
+MARKDOWN: Final = "report.md"
+HTML: Final = "report.html"
+
+
+def write_report(folder: Path) -> tuple[Path, Path]:
+    """Write both forms; at the end of a run also what it has changed, before the tree goes on changing."""
+    summary = summarise(folder)
+    if summary.run.status in (PASS, FAIL) and not (folder / repository.KEPT).exists():
+        repository.keep(folder, summary.changes)
+    paths = (folder / MARKDOWN, folder / HTML)
+    for path, text in zip(paths, (markdown(summary), page(summary)), strict=True):
+        _write(path, text)
+    return paths
+
+
+def _write(path: Path, text: str) -> None:
+    """Private, as everything in the archive, and whole at every moment."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
+        file.write(text)
+    draft.replace(path)
+
+
+def markdown(summary: Summary) -> str:
+    """The report as Markdown."""
+    run = summary.run
+    parts = [f"# {summary.headline}", "", f"Run {_cell(run.id)} in `{_cell(run.wd)}`", ""]
+    if summary.title:
+        parts[2:2] = [f"Task: {_cell(summary.title)}", ""]
+    parts += _table(("", ""), summary.facts)
+    if steps := summary.next_steps:
+        parts += ["## What to do next", "", *(f"{number}. {_cell(step)}" for number, step in enumerate(steps, 1)), ""]
+    for number in run.rounds:
+        parts += [f"## Round {number}", "", *_table(_TURNS, map(_turn, run.of_round(number)))]
+    if summary.evidence:
+        parts += ["## Test evidence", ""]
+    for evidence in summary.evidence:
+        handoff = evidence.handoff
+        word = handoff.verdict.word if handoff.verdict else ""
+        parts += [f"### Round {handoff.round}: {_cell(word) or 'no verdict'}", "", *_fenced(evidence.text), ""]
+    parts += [*_changes(summary), *_tokens(summary)]
+    if run.remarks:
+        rows = [(time_of_day(remark.at), remark.kind, remark.text) for remark in run.remarks]
+        parts += ["## Warnings", "", *_table(("When", "Kind", "What"), rows)]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+_TURNS: Final = ("When", "Agent", "Cycle", "Time", "Verdict", "Evidence or reason", "Tokens", "Reply")
+
+
+def _turn(handoff: Handoff) -> tuple[str, ...]:
+    verdict = handoff.verdict
+    return (
+        time_of_day(handoff.sent),
+        handoff.role.name,
+        str(handoff.cycle),
+        duration(handoff.taken - handoff.sent) if handoff.taken else "no reply yet",
+        (verdict.word or "none") if verdict else "",
+        (", ".join(verdict.evidence) if verdict.good and verdict.evidence else verdict.reason) if verdict else "",
+        count(handoff.tokens.total) if handoff.tokens else "",
+        handoff.reply_file,
+    )
+
+
+def _changes(summary: Summary) -> list[str]:
+    found = summary.changes
+    parts = ["## Files changed", ""]
+    if found.note or not found.files:
+        return [*parts, _cell(found.note) or "None.", ""]
+    rows = [
+        (file.path, file.kind, "" if file.added is None else f"+{file.added} -{file.removed}") for file in found.files
+    ]
+    parts += [f"Since the start commit `{_cell(summary.run.start_commit[:12])}`:", ""]
+    parts += _table(("File", "", "Lines"), rows)
+    if found.more:
+        parts += [f"... and {found.more} more.", ""]
+    if found.undo:
+        parts += ["To take them back:", "", "```sh", *found.undo, "```", ""]
+    return parts
+
+
+def _tokens(summary: Summary) -> list[str]:
+    if summary.tokens is None:
+        return []
+    priced = summary.tokens.cost is not None
+    head = ("", "Input", "of it cached", "Output", "Total", *(("Cost",) if priced else ()))
+    rows = [(role.name, tokens) for role, tokens in summary.by_role.items()]
+    rows += [(f"round {number}", tokens) for number, tokens in summary.by_round.items()]
+    rows.append(("run", summary.tokens))
+    return ["## Tokens", "", *_table(head, (_token_row(name, tokens, priced) for name, tokens in rows))]
+
+
+def _token_row(name: str, tokens: Tokens, priced: bool) -> tuple[str, ...]:
+    numbers = (f"{number:,}" for number in (tokens.input, tokens.cached, tokens.output, tokens.total))
+    cost = (money(tokens.cost) if tokens.cost is not None else "",) if priced else ()
+    return (name, *numbers, *cost)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return [*lines, *("| " + " | ".join(map(_cell, row)) + " |" for row in rows), ""]
+
+
+def _cell(text: str) -> str:
+    """A text that cannot end its cell, begin markup or become HTML."""
+    text = one_line(text).replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;")
+    for sign in "|`*_[]":
+        text = text.replace(sign, f"\\{sign}")
+    return text
+
+
+def _fenced(text: str) -> list[str]:
+    """A text in a fence that nothing in it can close."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return [f"{fence}text", harmless(text), fence]

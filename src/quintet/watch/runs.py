@@ -1,0 +1,120 @@
+"""The runs of a project: found in `.tmp/`, read from their folders, changed by nobody here."""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import reduce
+from pathlib import Path
+from typing import Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from quintet.errors import RunError
+from quintet.loop.journal import Event, Journal
+from quintet.watch.model import RUNNING, Run, fold, run_from
+
+TMP: Final = ".tmp"
+JOURNAL: Final = "journal.jsonl"
+PID_FILE: Final = "quintet.pid"
+_RUN_ID = re.compile(r"\w[\w.-]{0,100}")
+_LONGEST_TEXT: Final = 2_000_000
+"""characters of a prompt or reply that are shown"""
+_EVENT: Final[TypeAdapter[Event]] = TypeAdapter(Event)
+
+
+def run_folders(wd: Path) -> list[Path]:
+    """The folders of all runs, the newest first; run ids begin with their time."""
+    try:
+        entries = [entry for entry in (wd / TMP).iterdir() if (entry / JOURNAL).is_file()]
+    except OSError:
+        return []
+    return sorted(entries, key=lambda entry: entry.name, reverse=True)
+
+
+def find_run(wd: Path, name: str | None) -> Path:
+    """The folder of a run by its id or the beginning of it; of the newest where none is named."""
+    folders = run_folders(wd)
+    if not folders:
+        raise RunError(f"{wd}: there are no runs here; quintet run starts one")
+    if not name:
+        return folders[0]
+    found = [folder for folder in folders if folder.name.startswith(name)]
+    if len(found) != 1:
+        what = f"{len(found)} runs begin with" if found else "there is no run"
+        raise RunError(f"{what} {name}; there are {', '.join(folder.name for folder in folders[:9])}")
+    return found[0]
+
+
+def read_run(folder: Path) -> Run:
+    """The run in a folder."""
+    return run_from(Journal(folder / JOURNAL).read())
+
+
+def read_text(folder: Path, name: str) -> str:
+    """A prompt or reply of the archive, by the name that the journal gives; empty where it is not there.
+
+    The journal lies in the work tree, so an agent could have written into it: a name that leads out of the run's
+    folder is not followed.
+    """
+    if not name:
+        return ""
+    try:
+        root = folder.resolve()
+        path = (root / name).resolve()
+        if not path.is_relative_to(root) or not path.is_file():
+            return ""
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return file.read(_LONGEST_TEXT)
+    except (OSError, ValueError):
+        return ""
+
+
+def is_at_work(wd: Path, run: Run) -> bool:
+    """Whether the process of a run that has not ended is there; it leaves its number while it works."""
+    if run.status != RUNNING:
+        return False
+    try:
+        os.kill(int((wd / TMP / PID_FILE).read_text(encoding="utf-8")), 0)
+    except (OSError, ValueError, OverflowError) as error:
+        return isinstance(error, PermissionError)
+    return True
+
+
+def is_run_id(text: str) -> bool:
+    return bool(_RUN_ID.fullmatch(text))
+
+
+@dataclass
+class Tail:
+    """A journal that is still being written: each look reads what is new, and only whole lines."""
+
+    path: Path
+    run: Run = field(default_factory=Run)
+    _position: int = 0
+    _rest: bytes = b""
+
+    def news(self) -> list[Event]:
+        """The events since the last look; the run is up to date afterwards."""
+        try:
+            with self.path.open("rb") as file:
+                if file.seek(0, os.SEEK_END) < self._position:  # deleted by an agent, and begun anew
+                    self._position, self._rest, self.run = 0, b"", Run()
+                file.seek(self._position)
+                data = file.read()
+        except OSError:
+            return []
+        self._position += len(data)
+        lines = (self._rest + data).split(b"\n")
+        self._rest = lines.pop()
+        events = list(_events(lines))
+        self.run = reduce(fold, events, self.run)
+        return events
+
+
+def _events(lines: list[bytes]) -> Iterator[Event]:
+    for line in lines:
+        try:
+            yield _EVENT.validate_json(line)
+        except ValidationError:
+            continue

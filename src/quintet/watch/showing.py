@@ -1,0 +1,60 @@
+"""The three ways to follow a run: a live view on a terminal, a line for each event, or the journal itself."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+import click
+
+from quintet.loop.journal import Event, RunStopped
+from quintet.watch.figures import one_line, time_of_day
+from quintet.watch.lines import line_for
+from quintet.watch.model import seconds_of
+
+
+class Show(Protocol):
+    """Takes events as they come."""
+
+    def __call__(self, event: Event) -> None: ...
+
+    def title(self, text: str) -> None:
+        """What the run's task is called."""
+
+
+class Lines:
+    """One line for each event, with its time; why a run stopped goes to the error stream."""
+
+    def __call__(self, event: Event) -> None:
+        line = f"{time_of_day(seconds_of(event.at))} {one_line(line_for(event))}"
+        click.echo(line, err=isinstance(event, RunStopped))
+
+    def title(self, text: str) -> None:
+        """Lines have none."""
+
+
+class JournalLines:
+    """The journal, for programs."""
+
+    def __call__(self, event: Event) -> None:
+        click.echo(event.model_dump_json())
+
+    def title(self, text: str) -> None:
+        """Programs need none."""
+
+
+@contextmanager
+def showing(wd: Path, *, plain: bool = False, as_json: bool = False) -> Iterator[Show]:
+    """The way that was asked for; the live view only where there is a terminal that can draw it."""
+    if as_json:
+        yield JournalLines()
+    elif plain or not sys.stdout.isatty() or os.environ.get("TERM", "dumb") == "dumb":
+        yield Lines()
+    else:
+        from quintet.watch.live import LiveView  # noqa: PLC0415 - rich is loaded only where it draws
+        from quintet.watch.terminals import statuses  # noqa: PLC0415
+
+        with LiveView(lambda run: statuses(wd, run)) as view:
+            yield view

@@ -1,0 +1,59 @@
+"""How the terminals of a run stand, asked of the server that it has left word of."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+
+from quintet.watch.model import Run
+from quintet.watch.runs import TMP
+
+DISCOVERY: Final = "server.json"
+_SECONDS: Final = 2.0
+
+
+@dataclass(frozen=True)
+class Server:
+    """Where a run's server is."""
+
+    url: str
+    token: str = ""
+
+
+def find_server(wd: Path) -> Server | None:
+    """The server of the run in a directory, by the file that it leaves there while it lives."""
+    try:
+        word: Any = json.loads((wd / TMP / DISCOVERY).read_text(encoding="utf-8"))
+        url, token = word["url"], word.get("token", "")
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+    return Server(url, token) if _is_loopback(url) and isinstance(token, str) else None
+
+
+def _is_loopback(url: Any) -> bool:
+    """The file lies in the work tree: it must not make us send anything to another machine."""
+    try:
+        parts = httpx.URL(url) if isinstance(url, str) else None
+    except httpx.InvalidURL:
+        return False
+    return parts is not None and parts.scheme == "http" and parts.host in ("127.0.0.1", "localhost", "::1")
+
+
+def statuses(wd: Path, run: Run) -> dict[str, str]:
+    """By role how its terminal stands; nothing where nobody can tell."""
+    server = find_server(wd)
+    if server is None:
+        return {}
+    headers = {"Authorization": f"Bearer {server.token}"} if server.token else {}
+    found = {}
+    try:
+        with httpx.Client(base_url=server.url, headers=headers, timeout=_SECONDS, trust_env=False) as http:
+            for role, (terminal, _) in run.terminals.items():
+                answer = http.get(f"/terminals/{terminal}")
+                if answer.is_success:
+                    found[role] = str(answer.json().get("status") or "")
+    except (httpx.HTTPError, ValueError):
+        return found
+    return found

@@ -1,0 +1,461 @@
+"""The driver as its users see it: the real command against a scripted server."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, TESTER
+from tests.stub.project import ONE_PASS, RETRY, Project, finish, project_in, turns, until
+from tests.stub.replies import ANALYST_SUMMARY, FAIL, PASS, PROGRAMMER_SUMMARY, TASK
+from tests.stub.server import Fault, Turn, serving
+
+REVISE = "REVIEW_RESULT: REVISE\nREVIEW_NOTES:\n- the open point: name the file\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    with project_in(tmp_path) as made:
+        yield made
+
+
+# -- verdicts, limits, the user's own command
+
+
+def test_review_cycles_used_up_the_notes_travel_on(project: Project) -> None:
+    project.stub.script[PEER_ANALYST] = turns(REVISE)
+    done = project.run(MAX_REVIEW_CYCLES="2")
+    assert done.code == 0
+    assert project.roles == ["analyst", "peer_analyst", "analyst", "peer_analyst", *RETRY]
+    assert "NOT APPROVED after 2 reviews" in done.out
+    assert "the open point: name the file" in project.stub.prompts[4][1]
+
+
+def test_the_notes_of_the_code_review_travel_to_the_tester(project: Project) -> None:
+    project.stub.script[PEER_PROGRAMMER] = turns(REVISE)
+    assert project.run(MAX_REVIEW_CYCLES="1").code == 0
+    assert "the open point: name the file" in project.stub.prompts[4][1]
+
+
+def test_a_report_without_a_verdict_is_asked_for_once_more(project: Project) -> None:
+    project.stub.script[TESTER] = turns("It looks good to me.", PASS)
+    assert project.run().code == 0
+    assert project.roles == [*ONE_PASS, "tester"]
+
+
+def test_no_verdict_twice_is_a_fail_with_the_first_reply_as_evidence(project: Project) -> None:
+    project.stub.script[TESTER] = turns("RESULT: PASS|FAIL, who knows", "still no idea", PASS)
+    assert project.run().code == 0
+    assert project.roles == [*ONE_PASS, "tester", *RETRY]
+    assert "who knows" in project.stub.prompts[6][1]
+
+
+def test_no_second_answer_is_a_fail_too(project: Project) -> None:
+    project.stub.script[TESTER] = [*turns("no verdict here"), Turn(None), *turns(PASS)]
+    done = project.run(IDLE_GRACE_SECONDS="0.2", MAX_FILE_REMINDERS="0")
+    assert done.code == 0, done.text
+    assert project.roles == [*ONE_PASS, "tester", *RETRY]
+
+
+def test_verify_cmd_has_the_last_word(project: Project) -> None:
+    """The first time it fails, and what it printed is the programmer's feedback."""
+    command = "echo 'from the command'; test -e flag || { touch flag; exit 3; }"
+    done = project.run(VERIFY_CMD=command)
+    assert done.code == 0
+    assert project.roles == [*ONE_PASS, *RETRY]
+    assert "from the command" in project.stub.prompts[5][1]
+    assert "exit code 3" in project.stub.prompts[5][1]
+    assert [event["exit_code"] for event in project.events("verified")] == [3, 0]
+
+
+def test_verify_cmd_is_not_run_after_a_fail(project: Project) -> None:
+    project.stub.script[TESTER] = turns(FAIL)
+    assert project.run(MAX_ROUNDS="1", VERIFY_CMD="touch ran").code == 1
+    assert not (project.wd / "ran").exists()
+
+
+# -- waiting, from outside
+
+
+def test_a_reminder_is_sent_and_answered(project: Project) -> None:
+    project.stub.script[ANALYST] = [Turn(None), *turns(ANALYST_SUMMARY)]
+    done = project.run(IDLE_GRACE_SECONDS="0.2")
+    assert done.code == 0
+    assert project.roles == ["analyst", *ONE_PASS]
+    reminder = project.stub.prompts[1][1]
+    assert str(project.response_file(ANALYST)) in reminder
+    assert len(reminder) < len(project.stub.prompts[0][1])
+    assert "reminder 1" in done.out
+
+
+def test_permission_is_given_with_a_y(project: Project) -> None:
+    project.stub.script[PROGRAMMER] = [Turn(PROGRAMMER_SUMMARY, asks=True)]
+    assert project.run(AUTO_ACCEPT_PERMISSIONS="1").code == 0
+    answers = [call for call in project.stub.of("POST", "/input") if call.params["message"] == "y"]
+    assert [call.path for call in answers] == ["/terminals/00000003/input"]
+
+
+def test_without_auto_accept_nobody_types_a_y(project: Project) -> None:
+    project.stub.script[PROGRAMMER] = [Turn(PROGRAMMER_SUMMARY, asks=True)]
+    done = project.run(RESPONSE_TIMEOUT="0.6")
+    assert done.code == 1
+    assert done.out.count("asks for permission; answer it in terminal 00000003") == 1
+    assert not [call for call in project.stub.of("POST", "/input") if call.params["message"] == "y"]
+
+
+def test_a_prompt_too_long_for_a_query_string_arrives_whole(project: Project) -> None:
+    long = "".join(f"Line {number}: ünïcödé, 'quotes', `ticks`.\n" for number in range(3000))
+    task = project.home / "task.md"
+    task.write_text(TASK.replace("Add a greeting.\n", long), encoding="utf-8")
+    read: list[str] = []
+
+    def note(role: object, number: int, message: str) -> None:  # noqa: ARG001
+        path = Path(message.partition("Read the file ")[2].partition(" from its first line")[0])
+        if "Read the file" in message:
+            assert oct(path.stat().st_mode & 0o777) == "0o600"
+            read.append(path.read_text(encoding="utf-8"))
+
+    project.stub.on_prompt = note
+    assert project.run(PROMPT=None, PROMPT_FILE=str(task)).code == 0
+    assert len(read) == 4
+    assert all(long in text and "RESPONSE FILE INSTRUCTION" in text for text in read)
+    assert max(len(message) for _, message in project.stub.prompts) < 60_000
+
+
+# -- faults of the server in the middle of a run
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(500),
+        Fault(503),
+        Fault(0),
+        Fault(200, body=b'{"status": "id'),
+        Fault(502, body=b"<html>bad gateway</html>"),
+    ],
+    ids=["500", "503", "dropped", "half", "html"],
+)
+def test_a_status_request_that_fails_stops_nothing(project: Project, fault: Fault) -> None:
+    def break_it(role: object, *_: object) -> None:
+        project.stub.faults["GET /00000003"] = [fault] * 3 if role is PROGRAMMER else []
+
+    project.stub.on_prompt = break_it
+    done = project.run()
+    assert done.code == 0, done.text
+    assert done.out.count("asking again") == 1
+    assert project.roles == ONE_PASS
+
+
+def test_a_server_that_restarts_stops_nothing(tmp_path: Path) -> None:
+    with project_in(tmp_path) as project:
+        port = int(project.stub.url.rpartition(":")[2])
+        stub, gate = project.stub, threading.Event()
+        stub.script[PROGRAMMER] = turns(PROGRAMMER_SUMMARY, act=lambda: (gate.wait(30), None)[1])
+        stub.faults["GET /00000003"] = []
+        with serving(stub):
+            project.env["API"] = stub.url
+            second = int(stub.url.rpartition(":")[2])
+            process = project.start()
+            project.prompt_number(3)
+        # refused for as long as nobody listens
+        calls = len(stub.calls)
+        until(lambda: "cannot connect" in journal_text(project) or "no answer" in journal_text(project), "a fault")
+        assert len(stub.calls) <= calls + 1
+        gate.set()
+        with serving(stub, second):
+            done = finish(process)
+        assert done.code == 0, done.text
+        assert project.roles == ONE_PASS
+        assert second != port
+
+
+def journal_text(project: Project) -> str:
+    return "".join(path.read_text() for path in (project.wd / ".tmp").glob("*/journal.jsonl"))
+
+
+def test_a_terminal_that_is_gone_is_fatal_and_can_be_resumed(project: Project) -> None:
+    def lose(role: object, *_: object) -> None:
+        if role is TESTER:
+            del project.stub.terminals["00000005"]
+
+    project.stub.on_prompt = lose
+    done = project.run()
+    assert done.code == 1
+    assert "00000005" in done.err
+    assert len(done.err.splitlines()) == 1
+    assert project.state["final_status"] == "RUNNING"
+    assert "00000005" in project.state["last_error"]
+
+
+@pytest.mark.parametrize("code", [400, 404, 409, 422])
+def test_a_prompt_that_is_refused_is_sent_by_the_next_start(project: Project, code: int) -> None:
+    project.saved_run()
+    project.stub.faults["POST /00000003/input"] = [Fault(code)]
+    done = project.run()
+    assert done.code == 1
+    assert len(done.err.splitlines()) == 1
+    assert project.state["dispatched"] == ""
+    assert project.run().code == 0
+    assert project.roles == RETRY
+
+
+@pytest.mark.parametrize("body", [b"<html>hello</html>", b"[]", b'{"service": 5'], ids=["html", "list", "half"])
+def test_an_address_that_is_no_terminal_server(project: Project, body: bytes) -> None:
+    project.stub.faults["GET /health"] = [Fault(200 if body == b"[]" else 404, body=body)]
+    done = project.run()
+    assert done.code == 1
+    assert "Traceback" not in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_agents_that_take_their_time_to_start_are_waited_for(project: Project) -> None:
+    project.stub.first_status = "processing"
+    process = project.start()
+    until(lambda: len(project.stub.terminals) == 5)
+    until(lambda: len(project.stub.of("GET", "/00000005")) > 2)
+    assert project.stub.of("POST", "/input") == []
+    for terminal in project.stub.terminals.values():
+        terminal.status = "idle"
+    assert finish(process).code == 0
+
+
+def test_an_agent_that_does_not_start_ends_them_all(project: Project) -> None:
+    project.stub.first_status = "processing"
+    process = project.start()
+    until(lambda: len(project.stub.terminals) == 5)
+    project.stub.terminals["00000002"].status = "error"
+    done = finish(process)
+    assert done.code == 1
+    assert "peer_analyst" in done.err
+    assert len(project.stub.of("POST", "/exit")) == 5
+
+
+# -- the working directory
+
+
+@pytest.mark.parametrize("name", ["with space", 'it\'s "quoted" $HOME `x`', "ünï-çödé-日本", "-dash", "[a]*"])
+def test_any_name_of_a_directory_will_do(tmp_path: Path, name: str) -> None:
+    with project_in(tmp_path, name) as project:
+        done = project.run()
+        assert done.code == 0, done.text
+        assert project.roles == ONE_PASS
+        assert project.state["wd"] == str(project.wd)
+
+
+def test_a_relative_directory_is_made_absolute(project: Project) -> None:
+    assert project.run(cwd=project.wd.parent, WD="project").code == 0
+    assert project.stub.of("POST", "/sessions")[0].params["working_directory"] == str(project.wd)
+    assert all(str(project.wd) in text for _, text in project.stub.prompts)
+
+
+def test_git_clean_in_the_middle_of_a_turn(project: Project) -> None:
+    """An agent wipes everything that is not committed, then writes its response."""
+    subprocess.run(["git", "init", "--quiet"], cwd=project.wd, check=True, env=project.env)
+
+    def clean() -> None:
+        subprocess.run(["git", "clean", "-fdxq"], cwd=project.wd, check=True, env=project.env)
+        until(lambda: project.state_file.exists() and project.response_file(PROGRAMMER).parent.is_dir(), "putting back")
+
+    project.stub.script[PROGRAMMER] = turns(PROGRAMMER_SUMMARY, act=clean)
+    done = project.run()
+    assert done.code == 0, done.text
+    assert project.roles == ONE_PASS
+    assert (project.wd / ".tmp" / ".gitignore").read_text() == "*\n"
+    assert project.archived == ["003-programmer.md", "004-programmer_review.md", "005-tester.md"]
+
+
+def test_the_responses_place_is_put_back_also_where_the_state_is_elsewhere(project: Project) -> None:
+    def clean() -> None:
+        shutil.rmtree(project.wd / ".tmp")
+        until(project.response_file(PROGRAMMER).parent.is_dir, "putting back")
+
+    project.stub.script[PROGRAMMER] = turns(PROGRAMMER_SUMMARY, act=clean)
+    assert project.run(STATE_FILE=str(project.home / "state.json")).code == 0
+
+
+def test_two_runs_in_one_second_share_nothing(project: Project) -> None:
+    first, second = project.run(), None
+    before = project.state["run_id"]
+    second = project.run()
+    assert (first.code, second.code) == (0, 0)
+    assert project.state["run_id"] != before
+    folders = sorted((project.wd / ".tmp").glob("20*"))
+    assert [len(list(folder.glob("00*.md"))) for folder in folders] == [5, 5]
+    assert sorted(path.name for path in (folders[0] if folders[0].name == before else folders[1]).glob("*.json")) == [
+        "quintet-state.json"
+    ]
+
+
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="no second file system to write to")
+def test_a_state_on_another_file_system_is_archived_too(project: Project) -> None:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        state = Path(folder) / "state.json"
+        assert state.parent.stat().st_dev != project.wd.stat().st_dev
+        for _ in range(2):
+            assert project.run(STATE_FILE=str(state)).code == 0
+        kept = list((project.wd / ".tmp").glob("20*/state.json"))
+        assert [json.loads(path.read_text())["final_status"] for path in kept] == ["PASS"]
+        assert json.loads(state.read_text())["final_status"] == "PASS"
+
+
+def test_the_journal_tells_the_whole_story(project: Project) -> None:
+    assert project.run().code == 0
+    kinds = [event["event"] for event in project.events()]
+    assert kinds[0] == "run_started"
+    assert kinds[-1] == "run_finished"
+    assert kinds.count("prompt_sent") == kinds.count("reply_taken") == 5
+    prompt = project.events("prompt_sent")[0]
+    assert (project.archive / prompt["file"]).read_text() == project.stub.prompts[0][1]
+
+
+# -- the state
+
+
+def test_the_state_is_up_to_date_while_an_agent_has_its_turn(project: Project) -> None:
+    seen: list[dict[str, object]] = []
+    project.stub.on_prompt = lambda *_: seen.append(project.state)
+    assert project.run().code == 0
+    assert [state["dispatched"] for state in seen] == [
+        "1-1-analyst",
+        "1-1-analyst_review",
+        "1-1-programmer",
+        "1-1-programmer_review",
+        "1-1-tester",
+    ]
+    assert {state["final_status"] for state in seen} == {"RUNNING"}
+
+
+def test_no_state_of_a_crash_is_left_lying_about(project: Project) -> None:
+    assert project.run().code == 0
+    assert not list((project.wd / ".tmp").glob("*.tmp"))
+    assert not list((project.wd / ".tmp").glob(".*.tmp"))
+
+
+def without_root_powers() -> list[str]:
+    """A prefix under which permissions bind, also for root."""
+    code = (
+        "import ctypes, os, sys\n"
+        "prctl = ctypes.CDLL(None, use_errno=True).prctl\n"
+        "assert os.geteuid() or not any(prctl(24, cap, 0, 0, 0) for cap in (1, 2)), 'capabilities cannot be dropped'\n"
+        "os.execv(sys.argv[1], sys.argv[1:])\n"
+    )
+    return [sys.executable, "-c", code]
+
+
+@pytest.mark.parametrize("mode", [0o555, 0o000, 0o333])
+def test_a_directory_that_cannot_be_written_or_read(project: Project, mode: int) -> None:
+    project.wd.chmod(mode)
+    try:
+        done = finish(project.start(prefix=without_root_powers(), cwd=project.home))
+    finally:
+        project.wd.chmod(0o755)
+    assert done.code == 1
+    assert "Traceback" not in done.err
+    assert str(project.wd) in done.err
+    assert len(done.err.splitlines()) == 1
+    assert project.stub.calls == []
+
+
+def test_a_state_file_that_cannot_be_read_for_lack_of_permission(project: Project) -> None:
+    project.saved_run()
+    project.state_file.chmod(0)
+    done = finish(project.start(prefix=without_root_powers()))
+    assert done.code == 0, done.text
+    assert "Permission denied" in done.out
+    assert (project.state_file.parent / "quintet-state.json.unreadable-1").exists()
+
+
+def test_a_state_that_can_no_longer_be_written_is_one_line(project: Project) -> None:
+    state = project.home / "deep" / "state.json"
+
+    def lock_up(*_: object) -> None:
+        state.parent.chmod(0o555)
+
+    project.stub.on_prompt = lock_up
+    done = finish(project.start(prefix=without_root_powers(), STATE_FILE=str(state)))
+    state.parent.chmod(0o755)
+    assert done.code == 1
+    assert "state file" in done.err
+    assert "Traceback" not in done.err
+    assert json.loads(state.read_text())["final_status"] == "RUNNING"
+
+
+def test_tmp_that_is_a_file_is_one_line(project: Project) -> None:
+    (project.wd / ".tmp").write_text("mine")
+    done = project.run()
+    assert done.code == 1
+    assert len(done.err.splitlines()) == 1
+    assert (project.wd / ".tmp").read_text() == "mine"
+
+
+@pytest.mark.parametrize("prompt", [None, "no sections at all", "*** SCENARIO TEST ***\nonly that\n"])
+def test_a_task_that_is_none_is_one_line(project: Project, prompt: str | None) -> None:
+    done = project.run(PROMPT=prompt)
+    assert done.code == 1
+    assert len(done.err.splitlines()) == 1
+    assert project.stub.calls == []
+
+
+def test_a_prompt_that_is_not_utf8_does_not_break_the_run(project: Project) -> None:
+    prompt = os.fsdecode(TASK.replace("greeting", "caf\xe9").encode("latin-1"))
+    done = project.run(PROMPT=prompt)
+    assert done.code == 0, done.text
+
+
+# -- after a PASS
+
+
+def repository(project: Project) -> None:
+    config = project.home / "gitconfig"
+    config.write_text("[user]\n name = A\n email = a@example.invalid\n")
+    (project.wd / "readme").write_text("x\n")
+    for arguments in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
+        subprocess.run(["git", *arguments], cwd=project.wd, check=True, env=project.env)
+
+
+def git(project: Project, *arguments: str) -> str:
+    done = subprocess.run(
+        ["git", *arguments], cwd=project.wd, check=True, env=project.env, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+def test_commit_after_a_pass_with_the_start_commit_in_the_state(project: Project) -> None:
+    repository(project)
+    start = git(project, "rev-parse", "HEAD")
+    (project.wd / "left over").write_text("x")
+    project.stub.script[PROGRAMMER] = turns(
+        PROGRAMMER_SUMMARY, act=lambda: (project.wd / "greet.py").write_text("x") and None
+    )
+    done = project.run(POST_GIT_COMMIT="1", POST_GIT_COMMIT_COMMENT="greet")
+    assert done.code == 0
+    assert "the work tree has 1 uncommitted changes" in done.out
+    assert project.state["start_commit"] == start
+    assert f"committed as {git(project, 'rev-parse', 'HEAD')}" in done.out
+    assert git(project, "log", "-1", "--format=%s") == "greet"
+    assert git(project, "show", "--name-only", "--format=", "HEAD").splitlines() == ["greet.py", "left over"]
+
+
+def test_no_commit_after_a_fail_and_no_warning_in_a_clean_tree(project: Project) -> None:
+    repository(project)
+    project.stub.script[TESTER] = turns(FAIL)
+    done = project.run(POST_GIT_COMMIT="1", MAX_ROUNDS="1")
+    assert done.code == 1
+    assert "uncommitted" not in done.out
+    assert git(project, "rev-list", "--count", "HEAD") == "1"
+
+
+def test_post_processing_that_fails_does_not_change_the_exit_code(project: Project) -> None:
+    done = project.run(POST_GIT_COMMIT="1", POST_OPENSPEC_ARCHIVE="1", CLEANUP_ON_EXIT="1")
+    assert done.code == 0
+    assert "not in a git repository" in done.out
+    assert "no active change" in done.out
+    assert project.state["final_status"] == "PASS"

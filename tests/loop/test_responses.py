@@ -1,0 +1,130 @@
+"""Response files and their archive. What is never taken as a reply is in test_handoff.py."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from quintet.errors import RunError
+from quintet.loop.responses import Responses
+from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, TESTER
+
+
+@pytest.fixture
+def responses(tmp_path: Path) -> Responses:
+    made = Responses(tmp_path, "run-1")
+    made.ensure_response_dir()
+    return made
+
+
+def test_the_mapping(tmp_path: Path) -> None:
+    names = {
+        role.output: Responses(tmp_path, "r").response_path_for(role).name
+        for role in (ANALYST, PEER_ANALYST, PROGRAMMER, PEER_PROGRAMMER, TESTER)
+    }
+    assert names == {
+        "analyst": "analyst_summary.md",
+        "analyst_review": "analyst_review.md",
+        "programmer": "programmer_summary.md",
+        "programmer_review": "programmer_review.md",
+        "tester": "test_result.md",
+    }
+    assert Responses(tmp_path, "r").response_path_for(TESTER).parent == tmp_path / ".tmp" / "agent-responses"
+
+
+def test_the_directory_is_made_with_its_parents_and_ignores_itself(tmp_path: Path) -> None:
+    assert not Responses(tmp_path, "r").ready
+    for _ in range(2):
+        Responses(tmp_path, "r").ensure_response_dir()
+    assert Responses(tmp_path, "r").ready
+    assert (tmp_path / ".tmp" / ".gitignore").read_text() == "*\n"
+
+
+def test_the_users_own_gitignore_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / ".tmp").mkdir()
+    (tmp_path / ".tmp" / ".gitignore").write_text("mine\n")
+    Responses(tmp_path, "r").ensure_response_dir()
+    assert (tmp_path / ".tmp" / ".gitignore").read_text() == "mine\n"
+
+
+def test_a_place_that_is_taken_is_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / ".tmp").write_text("")
+    with pytest.raises(RunError, match="cannot be made"):
+        Responses(tmp_path, "r").ensure_response_dir()
+
+
+def test_no_stale_file_is_no_error(responses: Responses) -> None:
+    assert responses.clear_stale_response(ANALYST, 1) is None
+
+
+def test_a_stale_file_is_moved_to_the_archive(responses: Responses) -> None:
+    responses.response_path_for(ANALYST).write_text("old")
+    moved = responses.clear_stale_response(ANALYST, 7)
+    assert moved == responses.archive / "007-analyst-stale.md"
+    assert moved is not None
+    assert moved.read_text() == "old"
+    assert not responses.response_path_for(ANALYST).exists()
+
+
+@pytest.mark.parametrize("kind", ["directory", "symlink", "dangling"])
+def test_whatever_is_in_the_way_is_moved(responses: Responses, kind: str, tmp_path: Path) -> None:
+    path, outside = responses.response_path_for(TESTER), tmp_path / "outside"
+    if kind == "directory":
+        (path / "inner").mkdir(parents=True)
+    else:
+        if kind == "symlink":
+            outside.write_text("not ours")
+        path.symlink_to(outside)
+    moved = responses.clear_stale_response(TESTER, 1)
+    assert moved is not None
+    assert os.path.lexists(moved)
+    assert not os.path.lexists(path)
+    assert kind != "symlink" or outside.read_text() == "not ours"
+
+
+def test_the_archive_may_be_gone(responses: Responses) -> None:
+    responses.archive.rmdir()
+    responses.response_path_for(ANALYST).write_text("old")
+    assert responses.clear_stale_response(ANALYST, 1)
+    assert responses.keep(ANALYST, 2, "new").read_text() == "new"
+
+
+def test_a_kept_reply_has_its_sequence_and_is_private(responses: Responses) -> None:
+    kept = responses.keep(PEER_PROGRAMMER, 12, "text ü \udce9\n")
+    assert kept.name == "012-programmer_review.md"
+    assert kept.read_text(encoding="utf-8") == "text ü ?\n"
+    assert kept.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_thousand_replies_keep_their_order(responses: Responses) -> None:
+    assert responses.keep(ANALYST, 1000, "x").name == "1000-analyst.md"
+
+
+def test_dropping_twice_is_no_error(responses: Responses) -> None:
+    responses.response_path_for(ANALYST).write_text("x")
+    responses.drop(ANALYST)
+    responses.drop(ANALYST)
+    assert not responses.response_path_for(ANALYST).exists()
+
+
+def test_file_time_is_the_clock_of_the_files(responses: Responses) -> None:
+    before = responses.file_time()
+    path = responses.response_path_for(ANALYST)
+    path.write_text("x")
+    assert responses.look(ANALYST, before) is not None
+    assert responses.look(ANALYST, path.stat().st_mtime_ns + 1) is None
+
+
+def test_a_look_tells_one_file_from_another(responses: Responses) -> None:
+    path = responses.response_path_for(ANALYST)
+    path.write_text("one")
+    first = responses.look(ANALYST, 0)
+    assert responses.look(ANALYST, 0) == first
+    path.write_text("longer")
+    assert responses.look(ANALYST, 0) != first
+
+
+def test_a_link_is_never_read(responses: Responses, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("secret")
+    responses.response_path_for(ANALYST).symlink_to(tmp_path / "secret")
+    assert responses.read(ANALYST) is None

@@ -1,0 +1,410 @@
+"""Stopped anywhere and started again: the same remaining prompts, nothing asked twice, nothing lost."""
+
+import json
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quintet.roles import ANALYST, PEER_ANALYST, PROGRAMMER, TESTER, Role
+from tests.stub.project import (
+    ONE_PASS,
+    RETRY,
+    STEPS_OF_FAIL_THEN_PASS,
+    Project,
+    fail_then_pass,
+    finish,
+    killed,
+    project_in,
+    turns,
+    until,
+)
+from tests.stub.replies import FAIL, PASS, TASK
+from tests.stub.server import Fault, Turn, serving
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    with project_in(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[tuple[str, str]], list[str]]:
+    """The prompts and the archive of a run that nobody touches."""
+    with project_in(tmp_path_factory.mktemp("uninterrupted")) as project:
+        project.stub.script = fail_then_pass()
+        assert project.run().code == 0
+        return project.normalised(), project.archived
+
+
+@pytest.mark.parametrize("moment", ["prompt", "file"])
+@pytest.mark.parametrize("step", range(1, STEPS_OF_FAIL_THEN_PASS + 1))
+def test_killed_after_every_single_step(
+    project: Project, uninterrupted: tuple[list[tuple[str, str]], list[str]], step: int, moment: str
+) -> None:
+    """SIGKILL when a prompt has arrived or when its response file is written, and start again."""
+    prompts, archive = uninterrupted
+    assert len(prompts) == STEPS_OF_FAIL_THEN_PASS
+    stub = project.stub
+    stub.script = fail_then_pass()
+    done: list[Role] = []
+
+    def kill(role: Role, *_: object) -> None:
+        done.append(role)
+        if len(done) == step:
+            os.kill(process.pid, signal.SIGKILL)
+
+    if moment == "prompt":
+        stub.on_prompt = kill
+    else:
+        stub.after_file = kill
+    process = project.start()
+    killed(process)
+    assert len(stub.prompts) == step
+    last = project.run()
+    assert last.code == 0, last.text
+    assert project.normalised() == prompts
+    assert project.archived == archive
+    assert len(stub.of("POST", "/sessions")) == 1
+    assert project.state["final_status"] == "PASS"
+
+
+def stop_at(project: Project, prompts: int, number: signal.Signals = signal.SIGKILL, **settings: Any) -> None:
+    process = project.start(**settings)
+    project.prompt_number(prompts)
+    process.send_signal(number)
+    finish(process)
+
+
+# -- what happened while nobody was watching
+
+
+def test_an_answer_that_arrived_while_nobody_was_watching_is_taken(project: Project) -> None:
+    project.stub.script[PROGRAMMER] = turns("PROGRAMMER_SUMMARY of the night", rest_after=0.1)
+    stop_at(project, 3)
+    until(lambda: project.stub.terminals["00000003"].status == "completed")
+    assert project.response_file(PROGRAMMER).exists()
+    assert project.run().code == 0
+    assert project.state["outputs"]["programmer"] == "PROGRAMMER_SUMMARY of the night"
+    assert project.roles == ONE_PASS
+    assert not [name for name in project.archived if "stale" in name]
+
+
+def test_an_agent_still_at_work_is_waited_for(project: Project) -> None:
+    project.stub.script[PROGRAMMER] = [Turn("PROGRAMMER_SUMMARY late", work=1.5)]
+    stop_at(project, 3)
+    assert project.run().code == 0
+    assert project.roles == ONE_PASS
+    assert project.state["outputs"]["programmer"] == "PROGRAMMER_SUMMARY late"
+
+
+def test_a_prompt_that_never_left_is_sent_by_the_next_start(project: Project) -> None:
+    """The state says dispatched, the terminal knows nothing of it: after doubting for a while, the agent is told."""
+    stop_at(project, 3)
+    until(lambda: project.response_file(PROGRAMMER).exists())
+    project.response_file(PROGRAMMER).unlink()
+    done = project.run(IDLE_GRACE_SECONDS="0.2", MAX_FILE_REMINDERS="0")
+    assert done.code == 0, done.text
+    role, reminder = project.stub.prompts[3]
+    assert role is PROGRAMMER
+    assert "not certain that the following request has reached you" in reminder
+    assert project.stub.prompts[2][1] in reminder
+
+
+@pytest.mark.parametrize("fault", [Fault(0), Fault(500), Fault(503)])
+def test_a_prompt_that_may_be_lost_is_part_of_the_reminder(project: Project, fault: Fault) -> None:
+    """The server failed while it took the prompt, and the agent stays idle: it has to learn what its task is."""
+    stub = project.stub
+    process_faults = {"input": 0}
+
+    def plan(method: str, path: str) -> Fault | None:
+        if method == "POST" and path.endswith("/input"):
+            process_faults["input"] += 1
+            return fault if process_faults["input"] == 6 else None
+        return None
+
+    stub.fault_for = plan  # type: ignore[method-assign]
+    done = project.run(IDLE_GRACE_SECONDS="0.2", MAX_FILE_REMINDERS="0")
+    assert done.code == 0, done.text
+    assert "it is not sent again" in done.out
+    assert project.roles == ONE_PASS
+    first = stub.prompts[0][1]
+    assert "not certain" in first
+    assert "ANALYST_SUMMARY" in first
+
+
+@pytest.mark.parametrize("fault", [Fault(0, takes_effect=True), Fault(500, takes_effect=True)])
+def test_a_prompt_that_arrived_although_the_server_failed_is_not_sent_twice(project: Project, fault: Fault) -> None:
+    project.stub.faults["POST /00000001/input"] = []
+    renamed = {"yes": False}
+
+    def plan(method: str, path: str) -> Fault | None:
+        if method == "POST" and path == "/terminals/00000001/input":
+            first, renamed["yes"] = not renamed["yes"], True
+            return None if first else fault
+        return None
+
+    project.stub.fault_for = plan  # type: ignore[method-assign]
+    done = project.run()
+    assert done.code == 0
+    assert project.roles == ONE_PASS
+
+
+def test_a_review_cycle_is_not_begun_again(project: Project) -> None:
+    project.stub.script = fail_then_pass()
+    stop_at(project, 4)
+    assert project.state["cycle"] == 2
+    assert project.run().code == 0
+    assert [role for role, _ in project.stub.prompts].count(ANALYST) == 2
+    assert [role for role, _ in project.stub.prompts].count(PEER_ANALYST) == 2
+
+
+def test_the_sequence_goes_on_across_resumes(project: Project) -> None:
+    for prompts in (2, 4):
+        stop_at(project, prompts, signal.SIGTERM)
+    assert project.run().code == 0
+    assert [name[:3] for name in project.archived] == ["001", "002", "003", "004", "005"]
+
+
+# -- whether to resume
+
+
+def test_resume_1_without_a_saved_run_fails(project: Project) -> None:
+    done = project.run(RESUME="1")
+    assert done.code == 1
+    assert "cannot resume: there is no saved run" in done.err
+    assert project.stub.calls == []
+
+
+def test_resume_1_after_the_end_fails_and_touches_nothing(project: Project) -> None:
+    assert project.run().code == 0
+    before = project.state_file.read_bytes()
+    done = project.run(RESUME="1")
+    assert done.code == 1
+    assert "ended with PASS" in done.err
+    assert project.state_file.read_bytes() == before
+
+
+def test_resume_0_starts_anew_and_keeps_the_old_state(project: Project) -> None:
+    project.saved_run()
+    old = project.state_file.read_bytes()
+    run_id = project.state["run_id"]
+    done = project.run(RESUME="0")
+    assert done.code == 0
+    assert project.state["run_id"] != run_id
+    assert (project.wd / ".tmp" / run_id / "quintet-state.json").read_bytes() == old
+    assert f"the unfinished run {run_id} is left behind" in done.out
+    assert len(project.stub.of("POST", "/sessions")) == 2
+
+
+@pytest.mark.parametrize("trouble", [{"PROMPT": "no sections"}, {"PROMPT": None}, {"API": "http://127.0.0.1:9"}])
+def test_a_new_run_that_cannot_start_leaves_the_old_state_where_it_was(
+    project: Project, trouble: dict[str, Any]
+) -> None:
+    project.saved_run()
+    old = project.state_file.read_bytes()
+    process = project.start(RESUME="0", **trouble)
+    if "API" in trouble:
+        until(lambda: len(list((project.wd / ".tmp").glob("20*"))) == 1, "the second run's folder")
+        process.send_signal(signal.SIGINT)
+    assert finish(process).code in (1, 130)
+    assert project.state_file.read_bytes() == old
+    assert project.run().code == 0
+    assert project.roles == RETRY
+
+
+def test_another_prompt_on_resume_is_a_warning_and_the_saved_one_stands(project: Project) -> None:
+    project.saved_run()
+    done = project.run(PROMPT=TASK.replace("greeting", "farewell"))
+    assert done.code == 0
+    assert "warning: the prompt differs" in done.out
+    assert project.state["prompt"] == TASK
+    assert not [text for _, text in project.stub.prompts if "farewell" in text]
+
+
+@pytest.mark.parametrize("prompt", [TASK, None])
+def test_the_same_prompt_or_none_on_resume_is_no_warning(project: Project, prompt: str | None) -> None:
+    project.saved_run()
+    done = project.run(PROMPT=prompt)
+    assert done.code == 0
+    assert "differs" not in done.text
+
+
+def test_the_saved_api_is_used_where_none_is_given(project: Project) -> None:
+    project.saved_run()
+    assert project.run(API=None).code == 0
+    assert project.roles == RETRY
+
+
+def test_a_new_api_on_resume_is_used_and_remembered(project: Project) -> None:
+    """The server has moved to another port."""
+    project.stub.script[TESTER] = [Turn(PASS, work=0.5)]
+    project.saved_run()
+    with serving(project.stub):
+        new = project.stub.url
+        stop_at(project, 3, signal.SIGINT, API=new)
+        assert project.state["api"] == new
+        assert project.run(API=None).code == 0
+    assert project.roles == RETRY
+
+
+# -- damage
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "is not JSON"),
+        (b'{"version": 1, "final_st', "is not JSON"),
+        (b"[1, 2]", "no JSON object"),
+        (b"null", "no JSON object"),
+        (b"\xff\xfe\x00", "is not JSON"),
+        (b"[" * 100_000, "is not JSON"),
+        (None, "cannot be read"),
+    ],
+    ids=["empty", "half", "list", "null", "binary", "deep", "directory"],
+)
+def test_a_state_that_cannot_be_read_is_kept_aside(project: Project, content: bytes | None, why: str) -> None:
+    project.state_file.parent.mkdir()
+    if content is None:
+        project.state_file.mkdir()
+    else:
+        project.state_file.write_bytes(content)
+    done = project.run()
+    assert done.code == 0, done.text
+    assert why in done.out
+    aside = project.state_file.with_name("quintet-state.json.unreadable-1")
+    assert aside.name in done.out
+    assert aside.is_dir() if content is None else aside.read_bytes() == content
+    assert project.state["final_status"] == "PASS"
+
+
+def test_resume_1_with_a_state_that_cannot_be_read_says_where_it_is_kept(project: Project) -> None:
+    project.state_file.parent.mkdir()
+    project.state_file.write_text("{")
+    done = project.run(RESUME="1")
+    assert done.code == 1
+    assert "unreadable-1" in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"outputs": None},
+        {"outputs": []},
+        {"outputs": {"analyst": 7, "unknown": "x"}},
+        {"full_summary_sent": "yes"},
+        {"sequence": -5},
+        {"cycle": True},
+        {"turn": "verify"},
+        {"dispatched": 5, "dispatched_at": "yesterday"},
+        {"session_name": None, "feedback": None, "last_error": {}},
+        {"version": 99},
+    ],
+)
+def test_damaged_fields_fall_back_to_their_defaults(project: Project, fields: dict[str, object]) -> None:
+    project.saved_run(**fields)
+    done = project.run()
+    assert done.code == 0, done.text
+    assert len(project.stub.of("POST", "/sessions")) == 1
+
+
+@pytest.mark.parametrize("terminals", [None, [], {}, {"analyst": None}, {"analyst": {"id": 5}}])
+def test_a_state_without_terminals_is_not_resumed_into_nothing(project: Project, terminals: object) -> None:
+    project.saved_run(terminals=terminals)
+    done = project.run()
+    assert done.code == 0, done.text
+    assert len(project.stub.of("POST", "/sessions")) == 2
+
+
+def test_a_round_beyond_the_last_ends_as_fail(project: Project) -> None:
+    project.saved_run(current_round=99)
+    done = project.run()
+    assert done.code == 1
+    assert project.state["final_status"] == "FAIL"
+    assert project.run().code == 0, "the next start is a new run"
+
+
+@pytest.mark.parametrize("run_id", ["../../outside", "/etc", "", "a/b", 7, "."])
+def test_a_run_id_that_is_no_folder_name_leads_nowhere_else(project: Project, run_id: object) -> None:
+    project.saved_run(run_id=run_id)
+    done = project.run()
+    assert done.code == 0, done.text
+    assert (project.wd / ".tmp" / project.state["run_id"] / "journal.jsonl").is_file()
+    assert sorted(path.name for path in project.wd.parent.iterdir()) == ["home", "project"]
+    assert project.state["run_id"] not in ("", ".")
+
+
+def test_a_lost_prompt_is_replaced_by_the_configured_one(project: Project) -> None:
+    project.saved_run(prompt=None)
+    assert project.run().code == 0
+    assert project.state["prompt"] == TASK
+
+
+@pytest.mark.parametrize("api", ["nonsense", "http://[::", "ftp://127.0.0.1/"])
+def test_a_damaged_api_in_the_state_is_one_line(project: Project, api: str) -> None:
+    project.saved_run(api=api)
+    done = project.run(API=None)
+    assert done.code == 1
+    assert "Traceback" not in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_terminal_ids_from_a_file_are_not_pasted_into_a_path(project: Project) -> None:
+    project.saved_run()
+    terminals = project.state["terminals"]
+    terminals["tester"]["id"] = "../health?x="
+    project.change_state(terminals=terminals)
+    done = project.run()
+    assert done.code == 1
+    assert "tester" in done.err
+
+
+# -- creation
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_interrupted_during_creation_the_next_start_is_a_new_run(project: Project, number: signal.Signals) -> None:
+    """A dead run's terminals are ended, by itself or by the next start."""
+    stub = project.stub
+    created = {"count": 0}
+
+    def plan(method: str, path: str) -> Fault | None:
+        if method == "POST" and path.endswith("/terminals"):
+            created["count"] += 1
+            return Fault(500, after=30) if created["count"] == 3 else None
+        return None
+
+    stub.fault_for = plan  # type: ignore[method-assign]
+    process = project.start()
+    until(lambda: created["count"] == 3, "the third creation")
+    process.send_signal(number)
+    finish(process)
+    assert process.returncode == {signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: 130}[number]
+    assert stub.prompts == []
+    assert project.run().code == 0
+    assert len(stub.of("POST", "/sessions")) == 2
+    ended = {call.path for call in stub.of("POST", "/exit")}
+    assert {f"/terminals/{i:08x}/exit" for i in (1, 2, 3)} <= ended
+
+
+def test_resume_1_of_a_run_without_terminals_fails(project: Project) -> None:
+    project.saved_run(terminals={})
+    done = project.run(RESUME="1")
+    assert done.code == 1
+    assert "before its terminals were there" in done.err
+
+
+def test_after_a_fail_the_evidence_survives_a_restart(project: Project) -> None:
+    project.stub.script[TESTER] = turns(FAIL, PASS)
+    stop_at(project, 6)
+    shutil.rmtree(project.archive)
+    assert "greet said goodbye" in json.loads(project.state_file.read_text())["feedback"]
+    assert project.run().code == 0
+    assert project.state["current_round"] == 2

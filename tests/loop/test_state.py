@@ -1,0 +1,292 @@
+"""The state file: what is written is read, and nothing that is there breaks the reading."""
+
+import json
+from dataclasses import fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quintet.errors import StateError
+from quintet.loop.flow import Finished, next_step
+from quintet.loop.prompts import Prompts
+from quintet.loop.state import TURNS, State, Status, Terminal, Turn, load_state, put_aside, save_state
+from quintet.roles import ANALYST, ROLES, Phase
+from tests.loop.runs import TASK, settings
+from tests.loop.texts import many, readable_texts, strange_text
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+SEEDED = {
+    "version", "updated_at", "api", "provider", "wd", "prompt", "current_round", "current_phase", "final_status",
+    "session_name", "terminals", "feedback", "analyst_feedback", "programmer_feedback", "outputs",
+}  # fmt: skip
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "state.json"
+
+
+def written(path: Path, document: Any) -> State:
+    path.write_text(json.dumps(document), encoding="utf-8")
+    state = load_state(path)
+    assert state is not None
+    return state
+
+
+def full_state() -> State:
+    """A state in which every field differs from its default."""
+    return State(
+        updated_at=NOW.isoformat(), api="http://x", provider="codex", wd="/p", prompt="do ü", current_round=3,
+        current_phase=Phase.TESTER, final_status=Status.FAIL, session_name="s",
+        terminals={role.name: Terminal(f"id-{role}", f"cli-{role}") for role in ROLES}, feedback="f",
+        analyst_feedback="af", programmer_feedback="pf", outputs={role.output: f"out {role}\n" for role in ROLES},
+        run_id="r", cycle=2, turn=Turn.VERDICT, dispatched="3-2-tester", dispatched_at=10**18,
+        full_summary_sent={"id-analyst": "1-1-analyst"}, programmer_context_for_retry="c", open_notes="o", sequence=17,
+        start_commit="abc", last_error="e",
+    )  # fmt: skip
+
+
+def test_every_field_survives(path: Path) -> None:
+    state = full_state()
+    blank = State()
+    # a field that somebody adds has to survive as well
+    assert all(getattr(state, item.name) != getattr(blank, item.name) for item in fields(State) if item.compare)
+    save_state(state, path, NOW)
+    assert load_state(path) == state
+
+
+def test_the_document_has_the_fields_of_the_seeds(path: Path) -> None:
+    save_state(full_state(), path, NOW)
+    document = json.loads(path.read_text(encoding="utf-8"))
+    assert document["version"] == 1
+    assert document.keys() >= SEEDED
+    assert document["terminals"][ANALYST.name] == {"id": "id-analyst", "provider": "cli-analyst"}
+    assert document["outputs"].keys() == {role.output for role in ROLES}
+
+
+@many
+@given(readable_texts, strange_text.filter(lambda text: not any("\ud800" <= char < "\udc00" for char in text)))
+def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, reply: str, wd: str) -> None:
+    path = tmp_path_factory.getbasetemp() / "any-text.json"
+    state = replace(State(), wd=wd, outputs=State().outputs | {ANALYST.output: reply}, updated_at=NOW.isoformat())
+    save_state(state, path, NOW)
+    assert load_state(path) == state
+
+
+def test_there_is_no_state_where_there_is_no_file(path: Path) -> None:
+    assert load_state(path) is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b'{"current_round": 2',
+        b"[]",
+        b"null",
+        b"3",
+        b'"text"',
+        b"\xff\xfe{\0}\0",
+        b"\0" * 100,
+        b"[" * 100_000,
+    ],
+    ids=lambda content: repr(content[:12]),
+)
+def test_what_is_no_state_is_an_error_that_names_the_file(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    with pytest.raises(StateError, match=r"state\.json[^\n]*$"):
+        load_state(path)
+    assert path.read_bytes() == content
+
+
+def test_a_folder_in_its_place_is_an_error(path: Path) -> None:
+    path.mkdir()
+    with pytest.raises(StateError, match=r"state\.json: cannot be read \(Is a directory\)"):
+        load_state(path)
+    with pytest.raises(StateError, match=r"state\.json: cannot be written"):
+        save_state(State(), path)
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_an_unreadable_file_is_an_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    path.write_text("{}")
+    monkeypatch.setattr(Path, "read_text", refuse)
+    with pytest.raises(StateError, match=r"state\.json: cannot be read \(Permission denied\)"):
+        load_state(path)
+
+
+def test_links_in_a_circle_are_an_error(path: Path) -> None:
+    path.symlink_to(path)
+    with pytest.raises(StateError):
+        load_state(path)
+    with pytest.raises(StateError):
+        save_state(State(), path / "below")
+
+
+@pytest.mark.parametrize("raw", [-3, 0, True, False, "3", "x", None, 2.5, 1e400, [], {}, float("nan")])
+def test_a_bad_round_falls_back_to_the_first(path: Path, raw: Any) -> None:
+    assert written(path, {"current_round": raw}).current_round == 1
+
+
+@pytest.mark.parametrize("number", [1, 2, 99])
+def test_a_good_round_is_kept(path: Path, number: int) -> None:
+    assert written(path, {"current_round": number}).current_round == number
+
+
+def test_a_round_beyond_the_limit_ends_the_run(path: Path) -> None:
+    assert next_step(written(path, {"current_round": 99}), settings()) == Finished(Status.FAIL)
+
+
+@pytest.mark.parametrize("raw", ["", "Analyst", "review", "peer_analyst", None, 3, [], {}])
+def test_a_bad_phase_falls_back_to_the_analyst(path: Path, raw: Any) -> None:
+    assert written(path, {"current_phase": raw}).current_phase is Phase.ANALYST
+
+
+@pytest.mark.parametrize("raw", [None, "x", 3, [], {}, {"nobody": "x"}, {"analyst": 3}, {"analyst": None}])
+def test_bad_outputs_fall_back_to_empty_ones(path: Path, raw: Any) -> None:
+    assert written(path, {"outputs": raw}).outputs == State().outputs
+
+
+@pytest.mark.parametrize("raw", [None, "x", 3, [], {}, {"analyst": None}, {"analyst": 3}, {"analyst": {"id": 3}}])
+def test_bad_terminals_fall_back_to_empty_ones(path: Path, raw: Any) -> None:
+    assert written(path, {"terminals": raw}).terminals == State().terminals
+
+
+def test_the_older_format_of_terminals_is_read(path: Path) -> None:
+    state = written(path, {"provider": "claude_code", "terminals": {"analyst": "da33cf00", "tester": {"id": "x"}}})
+    assert state.terminals["analyst"] == Terminal("da33cf00", "claude_code")
+    assert state.terminals["tester"] == Terminal("x", "claude_code")
+    path.write_text('{"terminals": {"analyst": "da33cf00"}}')
+    loaded = load_state(path, "codex")
+    assert loaded is not None
+    assert loaded.terminals["analyst"] == Terminal("da33cf00", "codex")
+
+
+def test_a_state_of_another_tool_restarts_its_phase(path: Path) -> None:
+    state = written(path, {"current_phase": "programmer", "current_round": 2, "turn": "review"})
+    assert (state.current_round, state.current_phase, state.cycle, state.turn) == (2, Phase.PROGRAMMER, 1, Turn.WORK)
+
+
+@pytest.mark.parametrize(("phase", "turn"), [("analyst", "verify"), ("tester", "review"), ("programmer", "verdict")])
+def test_a_turn_that_its_phase_does_not_have_restarts_it(path: Path, phase: str, turn: str) -> None:
+    state = written(path, {"current_phase": phase, "turn": turn, "cycle": 3})
+    assert (state.cycle, state.turn) == (1, Turn.WORK)
+
+
+def test_a_byte_order_mark_is_ignored(path: Path) -> None:
+    path.write_bytes(b"\xef\xbb\xbf" + b'{"feedback": "f"}')
+    loaded = load_state(path)
+    assert loaded is not None
+    assert loaded.feedback == "f"
+
+
+junk = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=5)
+    | st.sampled_from(["analyst", "work"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+names = st.sampled_from([item.name for item in fields(State)])
+role_names = st.sampled_from([role.name for role in ROLES] + [role.output for role in ROLES])
+damaged = st.dictionaries(
+    names | st.text(max_size=5), junk | st.dictionaries(role_names, junk, max_size=5) | st.sampled_from(
+        [*Phase, *Turn, *Status, 1, 2, 3, 7, 10**30, "\ud800", " \n"]
+    ), max_size=12,
+)  # fmt: skip
+
+
+@many
+@given(damaged, st.integers(1, 9), st.integers(1, 4))
+def test_damaged_states_never_crash_the_flow_or_the_prompts(
+    tmp_path_factory: pytest.TempPathFactory, document: dict[str, Any], rounds: int, cycles: int
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "damaged.json"
+    config = settings(max_rounds=rounds, max_review_cycles=cycles, verify_cmd="true")
+    state = written(path, document)
+    assert state.turn in TURNS[state.current_phase]
+    assert state.current_round >= 1
+    assert state.cycle >= 1
+    step = next_step(state, config)
+    if hasattr(step, "role"):
+        assert step.cycle <= cycles
+        assert step.round <= rounds
+        prompt = Prompts(config, TASK, state).build(step)
+        assert "RESPONSE FILE INSTRUCTION" in prompt
+
+
+def test_a_write_that_fails_leaves_the_old_state(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save_state(State(feedback="old"), path, NOW)
+    before = path.read_bytes()
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(StateError, match="No space left on device"):
+        save_state(State(feedback="new"), path, NOW)
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_state_is_never_seen_half_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever dies before the rename, the file holds the old state; so the rename comes after the sync."""
+    order: list[str] = []
+    rename, sync = Path.replace, __import__("os").fsync
+
+    def noted_rename(self: Path, target: Path) -> Path:
+        order.append("rename")
+        return rename(self, target)
+
+    def noted_sync(descriptor: int) -> None:
+        order.append("sync")
+        sync(descriptor)
+
+    monkeypatch.setattr(Path, "replace", noted_rename)
+    monkeypatch.setattr("os.fsync", noted_sync)
+    save_state(State(), path)
+    assert order[:2] == ["sync", "rename"]
+
+
+def test_the_folder_is_made_and_a_link_is_followed(tmp_path: Path) -> None:
+    real = tmp_path / "far" / "away.json"
+    link = tmp_path / "link.json"
+    link.symlink_to(real)
+    save_state(State(feedback="x"), link)
+    assert link.is_symlink()
+    assert real.exists()
+
+
+def test_an_update_is_stamped(path: Path) -> None:
+    save_state(State(), path, NOW)
+    assert json.loads(path.read_text())["updated_at"] == "2026-01-02T03:04:05+00:00"
+
+
+def test_a_file_is_put_aside_under_a_free_name(path: Path) -> None:
+    kept = []
+    for content in ("a", "b", "c"):
+        path.write_text(content)
+        kept.append(put_aside(path, "damaged"))
+    assert not path.exists()
+    assert [other.read_text() for other in kept] == ["a", "b", "c"]
+    assert all(other.parent == path.parent for other in kept)
+
+
+def test_a_folder_and_a_dangling_link_are_put_aside_too(path: Path) -> None:
+    path.mkdir()
+    assert put_aside(path, "damaged").is_dir()
+    path.symlink_to("nowhere")
+    assert put_aside(path, "damaged").is_symlink()
+    with pytest.raises(StateError, match="cannot be put aside"):
+        put_aside(path, "damaged")

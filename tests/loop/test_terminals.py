@@ -1,0 +1,217 @@
+"""The five terminals: created in order, waited for side by side, renamed, found again, ended. A simulated clock."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from quintet.api.client import ApiClient
+from quintet.api.status import TerminalStatus
+from quintet.config import Settings
+from quintet.errors import MaybeDone, PassingFault, Refused, RunError, TerminalGone
+from quintet.loop.journal import Event, TerminalCreated, Warned
+from quintet.loop.state import State, Terminal
+from quintet.loop.terminals import READY_SECONDS, RENAME_SECONDS, Terminals, exit_terminals
+from quintet.roles import ROLES
+from tests.stub.fake import ERROR, IDLE, PROCESSING, UNKNOWN, FakeClock
+
+IDS = [f"0000000{number}" for number in range(1, 6)]
+
+
+@dataclass
+class FakeServer:
+    """Five terminals whose status is a function of id and time."""
+
+    clock: FakeClock
+    status: Callable[[str, float], TerminalStatus] = lambda *_: IDLE
+    fault: Callable[[str, str], Exception | None] = lambda *_: None
+    """by method and terminal id"""
+    calls: list[tuple[str, str]] = field(default_factory=list)
+    inputs: list[tuple[str, str]] = field(default_factory=list)
+
+    def _call(self, method: str, terminal: str) -> None:
+        self.calls.append((method, terminal))
+        if error := self.fault(method, terminal):
+            raise error
+
+    def create_session(self, profile: str, provider: str, **_: Any) -> dict[str, Any]:  # noqa: ARG002
+        self._call("create", IDS[0])
+        return {"id": IDS[0], "session_name": "s"}
+
+    def create_terminal(self, session_name: str, profile: str, provider: str, **_: Any) -> dict[str, Any]:  # noqa: ARG002
+        terminal = IDS[sum(method == "create" for method, _ in self.calls)]
+        self._call("create", terminal)
+        return {"id": terminal}
+
+    def get_status(self, terminal_id: str) -> TerminalStatus:
+        self._call("status", terminal_id)
+        return self.status(terminal_id, self.clock.now())
+
+    def send_input(self, terminal_id: str, message: str) -> None:
+        self._call("input", terminal_id)
+        self.inputs.append((terminal_id, message))
+
+    def exit_terminal(self, terminal_id: str) -> None:
+        self._call("exit", terminal_id)
+
+
+class Stage:
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.server = FakeServer(self.clock)
+        self.events: list[Event] = []
+        self.saved: list[State] = []
+        settings = Settings(wd=Path("/"))
+        self.terminals = Terminals(cast(ApiClient, self.server), settings, self.clock, self.events.append)
+
+    def init(self) -> State:
+        return self.terminals.init_new_run(State(run_id="r"), self.saved.append)
+
+    @property
+    def exited(self) -> set[str]:
+        return {terminal for method, terminal in self.server.calls if method == "exit"}
+
+    @property
+    def warnings(self) -> list[str]:
+        return [event.text for event in self.events if isinstance(event, Warned)]
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+@pytest.fixture
+def saved() -> State:
+    return State(terminals={role.name: Terminal(IDS[i], "codex") for i, role in enumerate(ROLES)})
+
+
+def test_created_in_role_order_and_saved_one_by_one(stage: Stage) -> None:
+    state = stage.init()
+    assert [state.terminals[role.name].id for role in ROLES] == IDS
+    assert state.session_name == "s"
+    known = [[terminal.id for terminal in one.terminals.values() if terminal.id] for one in stage.saved]
+    assert known == [IDS[: i + 1] for i in range(5)]
+
+
+def test_all_are_created_before_any_is_waited_for(stage: Stage) -> None:
+    """Side by side: the slowest start decides, not the sum."""
+    stage.server.status = lambda _, now: IDLE if now > 60 else PROCESSING
+    stage.init()
+    methods = [method for method, _ in stage.server.calls]
+    assert methods[:5] == ["create"] * 5
+    assert stage.clock.now() < 65
+    assert len([event for event in stage.events if isinstance(event, TerminalCreated)]) == 5
+
+
+def test_unknown_is_not_ready(stage: Stage) -> None:
+    stage.server.status = lambda _, now: IDLE if now > 20 else UNKNOWN
+    stage.init()
+    assert stage.clock.now() > 20
+
+
+def test_minutes_to_start_are_no_error(stage: Stage) -> None:
+    stage.server.status = lambda _, now: IDLE if now > 300 else PROCESSING
+    stage.init()
+    assert stage.exited == set()
+
+
+def test_never_ready_is_an_error_that_names_who(stage: Stage) -> None:
+    stage.server.status = lambda terminal, _: PROCESSING if terminal == IDS[3] else IDLE
+    with pytest.raises(RunError, match=r"^peer_programmer: not ready"):
+        stage.init()
+    assert READY_SECONDS < stage.clock.now() < READY_SECONDS + 1
+    assert stage.exited == set(IDS)
+
+
+def test_an_agent_that_fails_to_start_ends_all(stage: Stage) -> None:
+    stage.server.status = lambda terminal, now: ERROR if terminal == IDS[4] and now > 3 else PROCESSING
+    with pytest.raises(RunError, match="tester"):
+        stage.init()
+    assert stage.exited == set(IDS)
+
+
+@pytest.mark.parametrize("error", [Refused("no"), MaybeDone("dropped"), PassingFault("refused"), KeyboardInterrupt()])
+def test_a_failed_creation_ends_those_that_exist(stage: Stage, error: BaseException) -> None:
+    stage.server.fault = lambda method, terminal: error if (method, terminal) == ("create", IDS[2]) else None  # type: ignore[assignment,return-value]
+    with pytest.raises(type(error)):
+        stage.init()
+    assert stage.exited == set(IDS[:2])
+
+
+def test_a_cleanup_that_fails_hides_nothing(stage: Stage) -> None:
+    faults = {("create", IDS[2]): Refused("the first fault"), ("exit", IDS[0]): MaybeDone("another")}
+    stage.server.fault = lambda method, terminal: faults.get((method, terminal))
+    with pytest.raises(Refused, match="the first fault"):
+        stage.init()
+    assert stage.exited == set(IDS[:2])
+
+
+def test_passing_faults_while_waiting_are_outlived(stage: Stage) -> None:
+    stage.server.fault = lambda method, _: MaybeDone("x") if method == "status" and stage.clock.now() < 5 else None
+    stage.init()
+    assert stage.clock.now() >= 5
+
+
+def test_every_terminal_is_renamed(stage: Stage) -> None:
+    stage.init()
+    assert stage.server.inputs == [(IDS[i], f"/rename {role}-{IDS[i]}") for i, role in enumerate(ROLES)]
+
+
+@pytest.mark.parametrize("error", [Refused("no"), TerminalGone("gone"), MaybeDone("x"), PassingFault("y")])
+def test_a_failing_rename_is_a_warning(stage: Stage, error: Exception) -> None:
+    stage.server.fault = lambda method, terminal: error if (method, terminal) == ("input", IDS[1]) else None
+    stage.init()
+    assert len(stage.server.inputs) == 4
+    (warning,) = stage.warnings
+    assert "peer_analyst" in warning
+
+
+def test_a_renamed_terminal_has_five_seconds_to_come_to_rest(stage: Stage, saved: State) -> None:
+    stage.server.status = lambda terminal, _: PROCESSING if terminal in IDS[:2] else IDLE
+    stage.terminals.rename(saved)
+    assert len(stage.warnings) == 2
+    assert RENAME_SECONDS <= stage.clock.now() < RENAME_SECONDS + 1
+
+
+def test_status_faults_after_a_rename_are_a_warning(stage: Stage, saved: State) -> None:
+    stage.server.fault = lambda method, _: TerminalGone("gone") if method == "status" else None
+    stage.terminals.rename(saved)
+    assert len(stage.warnings) == 5
+
+
+def test_resume_finds_all(stage: Stage, saved: State) -> None:
+    stage.terminals.verify_resume_terminals(saved)
+    assert stage.events == []
+    assert [terminal for _, terminal in stage.server.calls] == IDS
+
+
+def test_resume_names_the_one_that_is_gone(stage: Stage, saved: State) -> None:
+    stage.server.fault = lambda _, terminal: TerminalGone("gone") if terminal == IDS[2] else None
+    with pytest.raises(RunError, match=f"terminal {IDS[2]} of programmer is gone"):
+        stage.terminals.verify_resume_terminals(saved)
+
+
+def test_resume_outlives_a_passing_fault_and_gives_up_on_a_lasting_one(stage: Stage, saved: State) -> None:
+    stage.server.fault = lambda *_: PassingFault("away") if stage.clock.now() < 5 else None
+    stage.terminals.verify_resume_terminals(saved)
+    stage.server.fault = lambda *_: PassingFault("away")
+    with pytest.raises(PassingFault):
+        stage.terminals.verify_resume_terminals(saved)
+
+
+def test_another_provider_than_configured_is_a_warning_that_names_both(stage: Stage, saved: State) -> None:
+    other = replace(saved, terminals=saved.terminals | {"tester": Terminal(IDS[4], "kiro_cli")})
+    stage.terminals.verify_resume_terminals(other)
+    (warning,) = stage.warnings
+    assert "tester" in warning
+    assert "kiro_cli" in warning
+    assert "codex" in warning
+
+
+def test_ending_leaves_out_what_does_not_exist(stage: Stage, saved: State) -> None:
+    partial = replace(saved, terminals=saved.terminals | {"tester": Terminal()})
+    exit_terminals(cast(ApiClient, stage.server), partial)
+    assert stage.exited == set(IDS[:4])

@@ -1,0 +1,91 @@
+"""The event stream."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from quintet.server import events
+from tests.server.rig import Rig
+
+
+def frames(lines: Iterator[str]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Server-sent events: id, kind, data."""
+    fields: dict[str, str] = {}
+    for line in lines:
+        if line:
+            name, _, value = line.partition(": ")
+            fields[name] = value
+        elif "data" in fields:
+            yield fields["id"], fields["event"], json.loads(fields["data"])
+            fields = {}
+
+
+def history(rig: Rig, last: str | None = None) -> list[tuple[str, str, dict[str, Any]]]:
+    headers = {"Last-Event-ID": last} if last else {}
+    answer = rig.http.get("/events?follow=false", headers=headers)
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    return list(frames(iter(answer.text.split("\n"))))
+
+
+def test_a_turn_is_told_while_nobody_asks(rig: Rig) -> None:
+    terminal = rig.terminal([[{"think": 0.6}, {"reply": "ok"}]])
+    seen: list[tuple[str, Any]] = []
+    with rig.http.stream("GET", "/events") as stream:
+        events = frames(stream.iter_lines())
+        _, kind, snapshot = next(events)
+        assert kind == "snapshot"
+        assert [one["terminal"] for one in snapshot["terminals"]] == [terminal]
+        rig.send(terminal, "go")
+        for _, kind, data in events:
+            assert data["terminal"] == terminal
+            seen.append((kind, data.get("state") or data.get("status")))
+            if seen[-1] == ("turn", "ended"):
+                break
+    kinds = [one for one in seen if one[0] != "output"]
+    assert kinds[:2] in ([("turn", "began"), ("status", "processing")], [("status", "processing"), ("turn", "began")])
+    assert kinds[2:] == [("status", "completed"), ("turn", "ended")]
+    assert ("output", None) in seen
+
+
+def test_a_reader_goes_on_where_it_stopped(rig: Rig) -> None:
+    terminal = rig.terminal()
+    last, kind, _ = history(rig)[-1]
+    assert kind == "snapshot"
+    rig.ask(terminal, "one")
+    missed = history(rig, last)
+    assert [one for one in missed if one[1] == "turn"]
+    assert all(one[1] != "snapshot" for one in missed)
+    middle = missed[1][0]
+    assert history(rig, middle)[: len(missed) - 2] == missed[2:]
+
+
+def test_a_reader_of_another_life_starts_afresh(rig: Rig) -> None:
+    rig.terminal()
+    for last in ("0000-5", "nonsense", f"{history(rig)[0][0]}99999"):
+        assert history(rig, last)[0][1] == "snapshot"
+
+
+def test_a_reader_that_has_missed_too_much_starts_afresh(monkeypatch: Any) -> None:
+    import asyncio  # noqa: PLC0415
+
+    monkeypatch.setattr(events, "KEPT", 3)
+
+    async def check() -> None:
+        memory = events.Events()
+        for _ in range(10):
+            memory.add("x")
+        assert memory.resume_point(f"{memory.life}-5") is None
+        assert memory.resume_point(f"{memory.life}-7") == 7
+        assert memory.resume_point(f"{memory.life}-10") == 10
+        assert memory.resume_point(f"{memory.life}-11") is None
+
+    asyncio.run(check())
+
+
+def test_a_stream_ends_with_its_server(rig: Rig) -> None:
+    with rig.http.stream("GET", "/events") as stream:
+        lines = stream.iter_lines()
+        next(lines)
+        rig.server.stop()
+        list(lines)
+    rig.start()

@@ -1,0 +1,38 @@
+"""The judgement over the witnesses, case by case."""
+
+from dataclasses import replace
+
+import pytest
+
+from quintet.api.status import TerminalStatus as Is
+from quintet.providers.base import TurnRecord
+from quintet.server.judge import Evidence, judge
+
+FRESH = Evidence(ready=True, turn=0, typing=False, shown=Is.IDLE, record=None, begun=False, settled=True)
+ASKED = replace(FRESH, turn=1)
+RUNNING, OVER = TurnRecord(ended=False), TurnRecord(ended=True)
+
+
+@pytest.mark.parametrize(
+    ("seen", "status"),
+    [
+        (FRESH, Is.IDLE),
+        (replace(FRESH, shown=Is.COMPLETED), Is.IDLE),
+        (replace(FRESH, shown=Is.PROCESSING), Is.PROCESSING),
+        (replace(FRESH, ready=False), Is.UNKNOWN),
+        (replace(FRESH, ready=False, shown=Is.WAITING_USER_ANSWER), Is.WAITING_USER_ANSWER),
+        (replace(ASKED, typing=True), Is.PROCESSING),
+        (ASKED, Is.COMPLETED),
+        (replace(ASKED, settled=False), Is.PROCESSING),
+        (replace(ASKED, settled=False, begun=True), Is.COMPLETED),
+        (replace(ASKED, shown=Is.PROCESSING), Is.PROCESSING),
+        (replace(ASKED, shown=Is.UNKNOWN), Is.UNKNOWN),
+        (replace(ASKED, shown=Is.WAITING_USER_ANSWER), Is.WAITING_USER_ANSWER),
+        (replace(ASKED, record=RUNNING), Is.PROCESSING),
+        (replace(ASKED, record=RUNNING, shown=Is.WAITING_USER_ANSWER), Is.WAITING_USER_ANSWER),
+        (replace(ASKED, record=OVER, settled=False), Is.COMPLETED),
+        (replace(ASKED, record=OVER, shown=Is.UNKNOWN), Is.COMPLETED),
+    ],
+)
+def test_judge(seen: Evidence, status: Is) -> None:
+    assert judge(seen) is status

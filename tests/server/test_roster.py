@@ -1,0 +1,129 @@
+"""`quintet ps`, `attach`, `logs` and `stop`: they need no server."""
+
+import fcntl
+import json
+import os
+import pty
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from quintet.cli.serve import attach_command, logs_command, ps_command, stop_command
+from quintet.errors import ServerError
+from quintet.server.places import Places
+from quintet.server.tmux import check_version
+from tests.server.rig import Rig, until
+
+
+@pytest.fixture
+def home(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Rig:
+    """The rig's directory as this user's own."""
+    monkeypatch.setattr("quintet.server.places._default_root", lambda: rig.places.root)
+    return rig
+
+
+def run(command: object, *words: str) -> str:
+    result = CliRunner().invoke(command, words, catch_exceptions=False)  # type: ignore[arg-type]
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_ps_logs_and_stop(home: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(home.wd)
+    assert run(ps_command) == "No terminals.\n"
+    programmer = home.terminal()
+    tester = home.http.post("/sessions/t/terminals", params=home.wish(profile="tester")).json()["id"]
+    home.ask(programmer, "hello")
+    home.stop()
+    listed = [line.split() for line in run(ps_command).splitlines()]
+    assert [line[:5] for line in listed] == [
+        ["cao-t", "programmer", programmer, "scripted", "completed"],
+        ["cao-t", "tester", tester, "scripted", "idle"],
+    ]
+    assert "done 1" in run(logs_command, "programmer")
+    with pytest.raises(ServerError, match='no terminal "analyst"; there are programmer, tester'):
+        run(logs_command, "analyst")
+    with pytest.raises(ServerError, match="no session other"):
+        run(logs_command, "tester", "--session", "other")
+    assert run(stop_command) == "Ended cao-t.\n"
+    assert home.places.session_names() == []
+    with pytest.raises(ServerError, match="no terminals"):
+        run(attach_command, "programmer")
+    home.start()
+
+
+def test_attach_at_another_size(home: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(home.wd)
+    long = "\n".join(f"line {number} " + "word " * 60 for number in range(80))
+    terminal = home.terminal([[{"say": long}, {"reply": "seen"}]], "--no-record")
+    home.ask(terminal, "one")
+    child, descriptor = pty.fork()
+    if child == 0:
+        os.environ["TERM"] = "xterm-256color"
+        attach_command.main(["programmer"])
+    fcntl.ioctl(descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", 12, 41, 0, 0))
+    try:
+        until(lambda: home.tmux("display-message", "-p", "-t", "%0", "#{window_width}"), lambda width: width == "41")
+        assert home.http.get("/sessions/t").json()["session"]["status"] == "active"
+        assert home.status(terminal) == "completed"
+        assert home.ask(terminal, "two\n" * 5) == "seen"
+        assert "seen" in _drain(descriptor)
+        assert home.get(terminal)["turn"] == 2
+    finally:
+        os.close(descriptor)
+        os.waitpid(child, 0)
+
+
+def _drain(descriptor: int) -> str:
+    seen = b""
+    end = time.monotonic() + 5
+    while b"seen" not in seen and time.monotonic() < end:
+        if select.select([descriptor], [], [], 0.2)[0]:
+            seen += os.read(descriptor, 65536)
+    return seen.decode(errors="replace")
+
+
+def test_the_place_is_short_enough_for_a_socket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    deep = tmp_path / ("x" * 80)
+    monkeypatch.setenv("XDG_STATE_HOME", str(deep))
+    first = Places()
+    assert len(os.fsencode(first.socket("cao-" + "y" * 60))) <= 103
+    assert Places().root == first.root
+    monkeypatch.setenv("XDG_STATE_HOME", str(deep) + "2")
+    assert Places().root != first.root
+    for places in (first, Places()):
+        assert json.dumps(places.session_names()) == "[]"
+        for folder in (places.sockets, places.terminals, places.root):
+            folder.rmdir()
+
+
+def test_help_is_quick() -> None:
+    code = "import sys, quintet.cli.serve; sys.exit('fastapi' in sys.modules or 'uvicorn' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [("echo tmux 3.1c", "tmux 3.2 or later is needed; this is tmux 3.1c"), (None, "not installed")],
+)
+def test_a_missing_or_old_tmux(rig: Rig, monkeypatch: pytest.MonkeyPatch, program: str | None, words: str) -> None:
+    folder = rig.root / "bin"
+    folder.mkdir()
+    if program:
+        (folder / "tmux").write_text(f"#!/bin/sh\n{program}\n", encoding="utf-8")
+        (folder / "tmux").chmod(0o755)
+    check_version.cache_clear()
+    monkeypatch.setenv("PATH", str(folder))
+    answer = rig.http.post("/sessions", params=rig.wish())
+    monkeypatch.undo()
+    check_version.cache_clear()
+    assert answer.status_code == 500
+    assert words in answer.json()["detail"]
+    assert rig.http.get("/sessions").json() == []

@@ -1,0 +1,181 @@
+"""Paths, parameters, status codes and JSON are those of CAO 2.5.4."""
+
+from datetime import datetime
+
+import pytest
+
+from tests.server.rig import Rig
+
+
+def test_health(rig: Rig) -> None:
+    answer = rig.http.get("/health")
+    assert answer.status_code == 200
+    assert answer.json()["status"] == "ok"
+    assert answer.json()["service"] == "quintet"
+
+
+def test_a_session_is_created_with_its_first_terminal(rig: Rig) -> None:
+    answer = rig.http.post("/sessions", params={**rig.wish(), "session_name": "meas"})
+    assert answer.status_code == 201
+    made = answer.json()
+    assert made["session_name"] == "cao-meas"
+    assert len(made["id"]) == 8
+    assert (made["provider"], made["agent_profile"], made["status"]) == ("scripted", "programmer", "idle")
+    assert datetime.fromisoformat(made["last_active"]).tzinfo is not None
+    assert rig.get(made["id"])["name"] == made["name"]
+
+
+def test_sessions_are_listed_and_described(rig: Rig) -> None:
+    terminal = rig.terminal()
+    wanted = {
+        "id": "cao-t",
+        "name": "cao-t",
+        "status": "detached",
+        "working_directory": str(rig.wd),
+        "agent_profile": "programmer",
+    }
+    assert rig.http.get("/sessions").json() == [wanted]
+    detail = rig.http.get("/sessions/cao-t").json()
+    assert detail["session"] == wanted
+    assert [one["id"] for one in detail["terminals"]] == [terminal]
+    assert [one["id"] for one in rig.http.get("/sessions/t/terminals").json()] == [terminal]
+
+
+def test_a_name_is_given_where_none_is_asked_for(rig: Rig) -> None:
+    made = rig.http.post("/sessions", params=rig.wish()).json()
+    assert made["session_name"].startswith("cao-")
+    assert rig.http.delete(f"/sessions/{made['session_name']}").status_code == 200
+
+
+def test_terminals_are_added_in_order(rig: Rig) -> None:
+    first = rig.terminal()
+    others = []
+    for profile in ("tester", "system_analyst"):
+        answer = rig.http.post("/sessions/cao-t/terminals", params=rig.wish(profile=profile))
+        assert answer.status_code == 201
+        assert answer.json()["status"] == "idle"
+        others.append(answer.json()["id"])
+    assert [one["id"] for one in rig.http.get("/sessions/cao-t/terminals").json()] == [first, *others]
+
+
+def test_a_deferred_terminal_is_answered_before_it_is_ready(rig: Rig) -> None:
+    part = {"start_seconds": 1.0, "turns": [[{"reply": "late"}]]}
+    terminal = rig.terminal(part, defer_init=True)
+    assert rig.status(terminal) == "unknown"
+    assert rig.ask(terminal, "sent before it was ready") == "late"
+
+
+def test_the_output_is_full_or_the_last_reply(rig: Rig) -> None:
+    terminal = rig.terminal([[{"reply": "first"}], [{"reply": "second\n\nparagraph"}]])
+    assert rig.last(terminal) == ""
+    assert rig.ask(terminal, "one") == "first"
+    assert rig.ask(terminal, "two") == "second\n\nparagraph"
+    answer = rig.http.get(f"/terminals/{terminal}/output")
+    assert answer.json()["mode"] == "full"
+    assert "first" in answer.json()["output"]
+    assert rig.http.get(f"/terminals/{terminal}/output?mode=tail").status_code == 422
+
+
+def test_the_working_directory(rig: Rig) -> None:
+    answer = rig.http.get(f"/terminals/{rig.terminal()}/working-directory")
+    assert answer.json() == {"working_directory": str(rig.wd)}
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+def test_unknown_terminals_and_sessions(rig: Rig, method: str) -> None:
+    answer = rig.http.request(method, "/terminals/deadbeef")
+    assert (answer.status_code, answer.json()) == (404, {"detail": "Terminal 'deadbeef' not found"})
+    answer = rig.http.request(method, "/sessions/cao-none")
+    assert (answer.status_code, answer.json()) == (404, {"detail": "Session 'cao-none' not found"})
+    assert rig.http.request(method, "/terminals/DEADBEEF").status_code == 422
+    assert rig.http.request(method, "/terminals/deadbeef1").status_code == 422
+
+
+def test_what_cannot_be_created(rig: Rig) -> None:
+    wish = rig.wish()
+    answer = rig.http.post("/sessions", params={**wish, "provider": "nope"})
+    assert (answer.status_code, answer.json()) == (400, {"detail": "Unknown provider type: nope"})
+    assert rig.http.post("/sessions", params={**wish, "working_directory": "/no/such"}).status_code == 400
+    assert rig.http.post("/sessions", params={**wish, "agent_profile": "nobody"}).status_code == 400
+    assert rig.http.post("/sessions", params={**wish, "model": "-x"}).status_code == 400
+    assert rig.http.post("/sessions", params={"provider": "scripted"}).status_code == 422
+    assert rig.http.post("/sessions/cao-none/terminals", params=wish).status_code == 404
+    rig.terminal()
+    answer = rig.http.post("/sessions", params={**wish, "session_name": "t"})
+    assert (answer.status_code, answer.json()) == (400, {"detail": "Session 'cao-t' already exists"})
+
+
+def test_deleting_twice(rig: Rig) -> None:
+    first = rig.terminal()
+    second = rig.http.post("/sessions/t/terminals", params=rig.wish()).json()["id"]
+    assert rig.http.delete(f"/terminals/{second}").json() == {"success": True}
+    assert rig.http.delete(f"/terminals/{second}").status_code == 404
+    assert rig.status(first) == "idle"
+    answer = rig.http.delete("/sessions/t")
+    assert answer.json() == {"success": True, "deleted": ["cao-t"], "errors": []}
+    assert rig.http.delete("/sessions/t").status_code == 404
+    assert rig.http.get(f"/terminals/{first}").status_code == 404
+    assert not list(rig.places.sockets.iterdir())
+    assert not list(rig.places.terminals.iterdir())
+    rig.terminal()
+
+
+def test_exit_ends_the_agent_and_leaves_nothing_running(rig: Rig) -> None:
+    first = rig.terminal()
+    second = rig.http.post("/sessions/t/terminals", params=rig.wish()).json()["id"]
+    assert rig.http.post(f"/terminals/{first}/exit").json() == {"success": True}
+    gone = rig.get(first)
+    assert gone["status"] == "error"
+    assert gone["reason"] == "its program has exited with code 0"
+    assert "Bye." in gone["last_screen"]
+    assert rig.send(first, "hello").status_code == 409
+    assert rig.status(second) == "idle"
+    assert rig.http.post(f"/terminals/{second}/exit").status_code == 200
+    assert rig.http.post(f"/terminals/{second}/exit").status_code == 200
+    assert rig.http.get("/sessions").json() == []
+    assert not list(rig.places.sockets.iterdir())
+    assert rig.send(second, "hello").status_code == 409
+
+
+def test_exit_of_an_agent_that_does_not_listen(rig: Rig) -> None:
+    terminal = rig.terminal([[{"hang": True}]])
+    rig.send(terminal, "never ends")
+    rig.until(terminal, "processing")
+    assert rig.http.post(f"/terminals/{terminal}/exit").json() == {"success": True}
+    assert rig.status(terminal) == "error"
+
+
+def test_five_terminals_come_up_side_by_side(rig: Rig) -> None:
+    part = {"start_seconds": 0.5, "turns": [[{"reply": "up"}]]}
+    ids = [rig.terminal(part, defer_init=True)]
+    for _ in range(4):
+        answer = rig.http.post("/sessions/t/terminals", params={**rig.wish(part), "defer_init": True})
+        assert answer.json()["status"] == "unknown"
+        ids.append(answer.json()["id"])
+    for terminal in ids:
+        rig.until(terminal, "idle")
+    assert [rig.ask(terminal, "hi") for terminal in ids] == ["up"] * 5
+
+
+def test_keys(rig: Rig) -> None:
+    terminal = rig.terminal()
+    for key in "hi":
+        assert rig.http.post(f"/terminals/{terminal}/key", params={"key": key}).json() == {"success": True}
+    rig.http.post(f"/terminals/{terminal}/key", params={"key": "Enter"})
+    assert "done 1" in rig.full(terminal) or rig.until(terminal, "idle")
+    for bad in ("F13", "-t", "a b", "Enter;kill-server", ""):
+        assert rig.http.post(f"/terminals/{terminal}/key", params={"key": bad}).status_code == 400
+
+
+def test_a_program_that_cannot_be_started(rig: Rig) -> None:
+    answer = rig.http.post("/sessions", params={**rig.wish(), "args": ["--no-such-option"], "session_name": "t"})
+    assert answer.status_code == 400
+    assert "exited with code 2" in answer.json()["detail"]
+    assert "no-such-option" in answer.json()["detail"]
+    assert rig.http.get("/sessions").json() == []
+
+
+def test_a_method_that_a_path_does_not_have(rig: Rig) -> None:
+    answer = rig.http.put("/terminals/deadbeef")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "DELETE, GET")
+    assert rig.http.get("/nowhere").status_code == 404

@@ -1,0 +1,33 @@
+"""schemathesis, with all its checks, over everything that OpenAPI says of the server."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.server.rig import Rig
+
+CONFIG = """
+headers = {{ Authorization = "Bearer {token}" }}
+[parameters]
+"query.provider" = "scripted"
+"query.agent_profile" = "programmer"
+"query.working_directory" = "{wd}"
+"query.args" = []
+[checks]
+positive_data_acceptance.expected-statuses = ["2xx", 400, 404, 409]
+[[operations]]
+include-path = "/terminals/{{terminal_id}}/input"
+checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 404, 409, 422]
+"""
+
+
+def test_the_server_keeps_its_word(rig: Rig) -> None:
+    config = rig.root / "schemathesis.toml"
+    config.write_text(CONFIG.format(token=rig.server.token, wd=rig.wd), encoding="utf-8")
+    command = [str(Path(sys.executable).parent / "st"), "--config-file", str(config), "run", "--checks", "all"]
+    options = ["--max-examples", "20", "--seed", "1", "--exclude-path", "/events", "--request-timeout", "20"]
+    done = subprocess.run(
+        [*command, *options, f"{rig.server.url}/openapi.json"],
+        capture_output=True, text=True, check=False, cwd=rig.root, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-6000:]

@@ -1,0 +1,105 @@
+"""The control connection."""
+
+import asyncio
+import subprocess
+import tempfile
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from quintet.server.refusals import TmuxError
+from quintet.server.tmux import CommandFailed, Tmux, quote
+
+
+def connected(check: Callable[[Tmux], Awaitable[None]], program: str = "exec cat") -> None:
+    """Run a check on a tmux server of its own."""
+
+    async def run(folder: Path) -> None:
+        tmux = Tmux(folder / "s", lambda _: None, lambda: None)
+        await tmux.create("cao-x", "w", folder, ["/bin/sh", "-c", program])
+        try:
+            await check(tmux)
+        finally:
+            await tmux.close()
+
+    with tempfile.TemporaryDirectory(prefix="qm", dir="/tmp") as name:
+        try:
+            asyncio.run(run(Path(name)))
+        finally:
+            subprocess.run(["tmux", "-S", f"{name}/s", "kill-server"], capture_output=True, check=False, timeout=10)
+
+
+@pytest.mark.parametrize("value", ["it's", 'a "b"', "#{pane_id}", "$HOME ~ \\", "; kill-server", "%end 1 2 1", "é😀"])
+def test_a_word_is_a_word(value: str) -> None:
+    async def check(tmux: Tmux) -> None:
+        await tmux.run(f"set-option -g @x {quote(value)}")
+        assert await tmux.run("show-options -gv @x") == [value]
+        nested = f"set-option -g @y {quote(value)}"
+        await tmux.script(f"if-shell -F 1 {quote(nested)}")
+        assert await tmux.run("show-options -gv @y") == [value]
+
+    connected(check)
+
+
+def test_a_line_is_a_line() -> None:
+    with pytest.raises(ValueError, match="one line"):
+        quote("a\nkill-server")
+
+
+def test_replies_go_to_their_commands() -> None:
+    async def check(tmux: Tmux) -> None:
+        async def ask(number: int) -> None:
+            if number % 3 == 0:
+                with pytest.raises(CommandFailed):
+                    await tmux.run(f"no-such-command {number}")
+            elif number % 3 == 1:
+                assert await tmux.script(f"if-shell -F 1 'display-message -p a ; display-message -p {number}'") == [
+                    "a",
+                    str(number),
+                ]
+            else:
+                assert await tmux.run(f"display-message -p {number}") == [str(number)]
+
+        await asyncio.gather(*(ask(number) for number in range(300)))
+
+    connected(check)
+
+
+def test_a_screen_that_imitates_the_protocol() -> None:
+    async def check(tmux: Tmux) -> None:
+        for _ in range(200):
+            shown = await tmux.run("capture-pane -p")
+            if "over" in shown:
+                break
+            await asyncio.sleep(0.02)
+        assert shown[:4] == ["%end 1 1 1", "%error 1 2 1", "%exit", "over"]
+        assert await tmux.run("display-message -p fine") == ["fine"]
+
+    connected(check, r"printf '%%end 1 1 1\n%%error 1 2 1\n%%exit\nover\n'; exec cat")
+
+
+def test_a_failing_part_of_a_script_does_not_block_the_next_command() -> None:
+    async def check(tmux: Tmux) -> None:
+        with pytest.raises(CommandFailed):
+            await tmux.script("if-shell -F 1 'paste-buffer -b nothing ; display-message -p never'")
+        assert await tmux.run("display-message -p next") == ["next"]
+
+    connected(check)
+
+
+def test_commands_after_the_end(tmp_path: Path) -> None:
+    async def check(tmux: Tmux) -> None:
+        with suppress(TmuxError):
+            await tmux.run("kill-server")
+        with pytest.raises(TmuxError):
+            await tmux.run("display-message -p x")
+
+    connected(check)
+
+    async def attach() -> None:
+        with pytest.raises(TmuxError):
+            await Tmux(tmp_path / "none", lambda _: None, lambda: None).attach("cao-x")
+
+    asyncio.run(attach())

@@ -1,0 +1,154 @@
+"""Seed 000, response files: the real command against a scripted server."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, ROLES, TESTER
+from tests.stub.project import ONE_PASS, Project, project_in
+from tests.stub.replies import ANALYST_SUMMARY, SMOOTH
+from tests.stub.server import Turn, response_path
+
+QUICK_GIVING_UP = {"IDLE_GRACE_SECONDS": "0.2", "MAX_FILE_REMINDERS": "0"}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    with project_in(tmp_path) as made:
+        yield made
+
+
+def test_000_each_role_resolves_to_the_correct_file(project: Project) -> None:
+    assert project.run().code == 0
+    named = {role.output: response_path(text) for role, text in project.stub.prompts}
+    folder = project.wd / ".tmp" / "agent-responses"
+    assert named == {
+        "analyst": folder / "analyst_summary.md",
+        "analyst_review": folder / "analyst_review.md",
+        "programmer": folder / "programmer_summary.md",
+        "programmer_review": folder / "programmer_review.md",
+        "tester": folder / "test_result.md",
+    }
+
+
+def test_000_stale_file_from_previous_run_exists(project: Project) -> None:
+    """SPEC.md: it is moved to the archive, not deleted; at its old path it is gone."""
+    stale = project.response_file(ANALYST)
+    stale.parent.mkdir(parents=True)
+    stale.write_text("the answer of last week")
+    project.stub.on_prompt = lambda *_: seen.append(stale.exists())
+    seen: list[bool] = []
+    done = project.run()
+    assert done.code == 0
+    assert seen[0] is False
+    assert project.archived[:2] == ["001-analyst-stale.md", "002-analyst.md"]
+    assert (project.archive / "001-analyst-stale.md").read_text() == "the answer of last week"
+    assert project.state["outputs"]["analyst"] == ANALYST_SUMMARY
+    assert "001-analyst-stale.md" in done.out
+
+
+def test_000_no_stale_file_exists(project: Project) -> None:
+    done = project.run()
+    assert done.code == 0
+    assert "stale" not in done.text
+    assert not [name for name in project.archived if "stale" in name]
+
+
+def test_000_directory_does_not_exist(project: Project) -> None:
+    assert not (project.wd / ".tmp").exists()
+    assert project.run().code == 0
+    assert (project.wd / ".tmp" / "agent-responses").is_dir()
+
+
+def test_000_agent_writes_response_file_and_terminal_becomes_idle(project: Project) -> None:
+    """SPEC.md: archived under sequence and role, and gone from its place."""
+    project.stub.script[ANALYST] = [Turn(ANALYST_SUMMARY, then="idle")]
+    assert project.run().code == 0
+    assert project.archived == [
+        "001-analyst.md",
+        "002-analyst_review.md",
+        "003-programmer.md",
+        "004-programmer_review.md",
+        "005-tester.md",
+    ]
+    assert (project.archive / "001-analyst.md").read_text() == ANALYST_SUMMARY
+    assert not [role for role in ROLES if project.response_file(role).exists()]
+
+
+def test_000_agent_ignores_file_instruction_but_terminal_finishes_default_mode(project: Project) -> None:
+    project.stub.script[ANALYST] = [Turn(None, screen="ANALYST_SUMMARY from the screen")]
+    done = project.run(STRICT_FILE_HANDOFF="0", **QUICK_GIVING_UP)
+    assert done.code == 0
+    assert project.state["outputs"]["analyst"] == "ANALYST_SUMMARY from the screen"
+    assert "screen" in done.out
+    assert project.roles == ONE_PASS
+
+
+def test_000_agent_ignores_file_instruction_but_terminal_finishes_strict_mode(project: Project) -> None:
+    project.stub.script[ANALYST] = [Turn(None, screen="ANALYST_SUMMARY from the screen")]
+    done = project.run(**QUICK_GIVING_UP)
+    assert done.code == 1
+    assert "analyst" in done.err
+    assert "no response file" in done.err
+    assert "Traceback" not in done.err
+    assert project.stub.of("GET", "/output") == []
+    assert project.state["final_status"] == "RUNNING"
+    assert "no response file" in project.state["last_error"]
+
+
+def test_000_terminal_enters_error_state(project: Project) -> None:
+    project.stub.script[PROGRAMMER] = [Turn(None, then="error")]
+    done = project.run()
+    assert done.code == 1
+    assert "programmer" in done.err
+    assert "Traceback" not in done.err
+    assert project.state["current_phase"] == "programmer"
+    assert project.state["last_error"]
+
+
+def test_000_timeout_with_terminal_still_processing(project: Project) -> None:
+    project.stub.script[TESTER] = [Turn(None, work=60)]
+    done = project.run(RESPONSE_TIMEOUT="0.5")
+    assert done.code == 1
+    assert "within 0.5 s" in done.err
+    assert "processing" in done.err
+    assert project.state["final_status"] == "RUNNING"
+
+
+def test_000_analyst_prompt_includes_file_instruction(project: Project) -> None:
+    assert project.run(WD=".").code == 0
+    role, text = project.stub.prompts[0]
+    assert role is ANALYST
+    block = text[text.index("RESPONSE FILE INSTRUCTION") :]
+    assert str(project.response_file(ANALYST)) in block
+    assert project.response_file(ANALYST).is_absolute()
+
+
+def test_000_all_five_agent_roles_have_file_instructions(project: Project) -> None:
+    assert project.run().code == 0
+    assert [role for role, _ in project.stub.prompts] == list(ROLES)
+    for role, text in project.stub.prompts:
+        assert str(project.response_file(role)) in text[text.index("RESPONSE FILE INSTRUCTION") :]
+
+
+def test_000_normal_send_and_wait_flow(project: Project) -> None:
+    """Cleared, sent, waited for, returned: for every role of one run."""
+    for role in ROLES:
+        path = project.response_file(role)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("RESULT: FAIL, says a file of long ago")
+    there: list[bool] = []
+    project.stub.on_prompt = lambda role, *_: there.append(project.response_file(role).exists())
+    assert project.run().code == 0
+    assert there == [False] * 5
+    outputs = project.state["outputs"]
+    assert outputs == {role.output: SMOOTH[role][0] for role in ROLES}
+    assert [name for name in project.archived if "stale" not in name] == [
+        "002-analyst.md",
+        "004-analyst_review.md",
+        "006-programmer.md",
+        "008-programmer_review.md",
+        "010-tester.md",
+    ]
+    assert [role.name for role in (ANALYST, PEER_ANALYST, PROGRAMMER, PEER_PROGRAMMER, TESTER)] == project.roles

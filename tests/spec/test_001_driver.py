@@ -1,0 +1,208 @@
+"""Seed 001, the orchestrator: the scenarios that the real command shows against a scripted server."""
+
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quintet.roles import PROGRAMMER, ROLES, TESTER
+from tests.stub.project import ONE_PASS, RETRY, Project, finish, project_in, turns
+from tests.stub.replies import FAIL, PASS, TASK
+from tests.stub.server import Turn
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    with project_in(tmp_path) as made:
+        yield made
+
+
+def interrupted(project: Project, prompts: int) -> None:
+    """A run that is stopped while the agent of the given prompt is at work."""
+    process = project.start()
+    project.prompt_number(prompts)
+    process.send_signal(signal.SIGINT)
+    assert finish(process).code == 130
+
+
+def test_001_create_session_returns_terminal_id_and_session_name(project: Project) -> None:
+    assert project.run().code == 0
+    (call,) = project.stub.of("POST", "/sessions")
+    assert call.params["provider"] == "codex"
+    assert call.params["agent_profile"] == "system_analyst"
+    assert call.params["working_directory"] == str(project.wd)
+    assert project.state["session_name"] == "stub-session"
+    assert project.state["terminals"]["analyst"]["id"] == "00000001"
+
+
+def test_001_send_input_to_terminal(project: Project) -> None:
+    assert project.run().code == 0
+    calls = [call for call in project.stub.of("POST", "/input") if not call.params["message"].startswith("/")]
+    ids = [project.state["terminals"][name]["id"] for name in ONE_PASS]
+    assert [call.path for call in calls] == [f"/terminals/{terminal}/input" for terminal in ids]
+    assert all("RESPONSE FILE INSTRUCTION" in call.params["message"] for call in calls)
+
+
+def test_001_first_send_includes_full_summary(project: Project) -> None:
+    assert project.run().code == 0
+    with_summary = [role.name for role, text in project.stub.prompts if "Add a greeting." in text]
+    assert with_summary == ONE_PASS[:4]
+
+
+def test_001_repeat_send_returns_condensed(project: Project) -> None:
+    project.stub.script[TESTER] = turns(FAIL, PASS)
+    assert project.run().code == 0
+    again = [text for role, text in project.stub.prompts if role is PROGRAMMER][1]
+    assert "Add a greeting." not in again
+    assert "(Same as initial turn -- refer to your conversation history.)" in again
+
+
+def test_001_pass_exits_with_code_0(project: Project) -> None:
+    done = project.run()
+    assert done.code == 0
+    assert done.err == ""
+    assert project.state["final_status"] == "PASS"
+    assert project.state["outputs"]["tester"] == PASS
+
+
+def test_001_fail_loops_back_to_analyst(project: Project) -> None:
+    """SPEC.md: FAIL goes to the programmer of the next round, never to the analyst."""
+    project.stub.script[TESTER] = turns(FAIL, FAIL, PASS)
+    assert project.run().code == 0
+    assert project.roles == [*ONE_PASS, *RETRY, *RETRY]
+    assert project.state["current_round"] == 3
+    retry = project.stub.prompts[5][1]
+    assert "Test failure feedback:" in retry
+    assert "greet said goodbye" in retry
+    assert "Your previous changes (context):" in retry
+    assert "System analyst handoff:" not in retry
+
+
+def test_001_max_rounds_exhausted_exits_with_code_1(project: Project) -> None:
+    project.stub.script[TESTER] = turns(FAIL)
+    done = project.run(MAX_ROUNDS="2")
+    assert done.code == 1
+    assert project.state["final_status"] == "FAIL"
+    assert project.roles == [*ONE_PASS, *RETRY]
+    assert "FAIL in round 2" in done.out
+
+
+def test_001_missing_analyst_output_falls_back_to_analyst_phase(project: Project) -> None:
+    interrupted(project, 3)
+    project.change_state(outputs={}, dispatched="")
+    assert project.run().code == 0
+    assert project.roles == [*ONE_PASS[:3], *ONE_PASS]
+
+
+def test_001_sigint_saves_state(project: Project) -> None:
+    project.stub.script[TESTER] = [Turn(None, work=60)]
+    process = project.start()
+    project.prompt_number(5)
+    process.send_signal(signal.SIGINT)
+    done = finish(process)
+    assert done.code == 130
+    assert "Traceback" not in done.err
+    state = project.state
+    assert state["final_status"] == "RUNNING"
+    assert state["current_phase"] == "tester"
+    assert state["last_error"] == "interrupted by SIGINT"
+    assert project.stub.of("POST", "/exit") == []
+
+
+def test_001_cleanup_exits_terminals_when_enabled(project: Project) -> None:
+    assert project.run(CLEANUP_ON_EXIT="1").code == 0
+    exits = {call.path for call in project.stub.of("POST", "/exit")}
+    assert exits == {f"/terminals/{number:08x}/exit" for number in range(1, 6)}
+
+
+def test_001_new_run_creates_5_terminals(project: Project) -> None:
+    assert project.run().code == 0
+    assert len(project.stub.of("POST", "/sessions")) == 1
+    added = project.stub.of("POST", "/sessions/stub-session/terminals")
+    profiles = [call.params["agent_profile"] for call in added]
+    assert profiles == ["peer_system_analyst", "programmer", "peer_programmer", "tester"]
+    assert [terminal.role for terminal in project.stub.terminals.values()] == list(ROLES)
+
+
+def test_001_resume_with_unreachable_terminal_fails(project: Project) -> None:
+    interrupted(project, 3)
+    del project.stub.terminals["00000004"]
+    done = project.run()
+    assert done.code == 1
+    assert "peer_programmer" in done.err
+    assert "00000004" in done.err
+    assert "Traceback" not in done.err
+    assert project.state["final_status"] == "RUNNING"
+    assert len(project.stub.prompts) == 3
+
+
+def test_001_auto_resume_when_state_file_has_running_status(project: Project) -> None:
+    interrupted(project, 3)
+    done = project.run()
+    assert done.code == 0
+    assert len(project.stub.of("POST", "/sessions")) == 1
+    assert project.roles == ONE_PASS, "nothing is asked for twice"
+
+
+def no_auto_resume(project: Project, status: str) -> None:
+    project.stub.script[TESTER] = turns(PASS if status == "PASS" else FAIL)
+    project.run(MAX_ROUNDS="1")
+    first = project.state
+    assert first["final_status"] == status
+    project.stub.script[TESTER] = turns(PASS)
+    assert project.run().code == 0
+    assert project.roles == [*ONE_PASS, *ONE_PASS]
+    assert len(project.stub.of("POST", "/sessions")) == 2
+    assert project.state["run_id"] != first["run_id"]
+    kept = json.loads((project.wd / ".tmp" / first["run_id"] / "quintet-state.json").read_text())
+    assert kept == first, "the next run archives the state of the last"
+
+
+def test_001_no_auto_resume_when_state_file_has_pass_status(project: Project) -> None:
+    no_auto_resume(project, "PASS")
+
+
+def test_001_no_auto_resume_when_state_file_has_fail_status(project: Project) -> None:
+    no_auto_resume(project, "FAIL")
+
+
+def test_001_no_auto_resume_when_no_state_file_exists(project: Project) -> None:
+    assert not project.state_file.exists()
+    assert project.run().code == 0
+    assert len(project.stub.of("POST", "/sessions")) == 1
+    assert project.roles == ONE_PASS
+
+
+def test_001_state_roundtrip(project: Project) -> None:
+    """Everything that the seed names is in the file, and a resumed run goes on with all of it."""
+    interrupted(project, 4)
+    before = project.state
+    assert before["version"] == 1
+    assert before["api"] == project.stub.url
+    assert before["provider"] == "codex"
+    assert before["wd"] == str(project.wd)
+    assert before["prompt"] == TASK
+    assert set(before["outputs"]) == {"analyst", "analyst_review", "programmer", "programmer_review", "tester"}
+    assert set(before["terminals"]) == set(ONE_PASS)
+    assert {"updated_at", "feedback", "analyst_feedback", "programmer_feedback"} <= set(before)
+    assert project.run().code == 0
+    after = project.state
+    kept = ("api", "provider", "wd", "prompt", "session_name", "terminals", "run_id", "analyst_feedback")
+    assert {name: after[name] for name in kept} == {name: before[name] for name in kept}
+    assert after["outputs"]["analyst"] == before["outputs"]["analyst"]
+
+
+@pytest.mark.parametrize("damaged", ["two", -3, True])
+def test_001_invalid_round_in_state_file_defaults_to_1(project: Project, damaged: object) -> None:
+    project.saved_run(current_round=damaged)
+    assert project.run().code == 0
+    assert project.state["current_round"] == 1
+
+
+@pytest.mark.parametrize("damaged", ["testing", None])
+def test_001_invalid_phase_in_state_file_defaults_to_analyst(project: Project, damaged: object) -> None:
+    project.saved_run(current_phase=damaged)
+    assert project.run().code == 0
+    assert project.roles == ONE_PASS

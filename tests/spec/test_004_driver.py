@@ -1,0 +1,256 @@
+"""Seed 004: agents of different providers, start agent, renaming, the retry pipeline, the new state format."""
+
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quintet.roles import TESTER
+from tests.stub.project import ONE_PASS, RETRY, Project, finish, project_in, turns
+from tests.stub.replies import FAIL, PASS
+from tests.stub.server import Fault, Turn
+
+PLACEHOLDER = "(Not available: "
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    with project_in(tmp_path) as made:
+        yield made
+
+
+def config(project: Project, **document: Any) -> str:
+    path = project.home / "config.json"
+    path.write_text(json.dumps(document))
+    return str(path)
+
+
+def interrupted(project: Project, prompts: int, *arguments: str) -> None:
+    process = project.start(*arguments)
+    project.prompt_number(prompts)
+    process.send_signal(signal.SIGINT)
+    assert finish(process).code == 130
+
+
+def mixed(project: Project) -> str:
+    return config(
+        project,
+        agents={
+            "analyst": {"provider": "claude_code"},
+            "tester": {"provider": "kiro_cli", "model": "m", "args": ["-x"]},
+        },
+    )
+
+
+def test_004_config_file_values_apply_when_env_vars_absent(project: Project) -> None:
+    project.stub.script[TESTER] = turns(FAIL)
+    assert project.run(config(project, limits={"max_rounds": 3})).code == 1
+    assert project.state["current_round"] == 3
+
+
+def test_004_create_session_with_explicit_provider(project: Project) -> None:
+    assert project.run(mixed(project)).code == 0
+    (call,) = project.stub.of("POST", "/sessions")
+    assert call.params["provider"] == "claude_code"
+    assert call.params["agent_profile"] == "system_analyst"
+    assert call.params["working_directory"] == str(project.wd)
+
+
+def test_004_create_terminal_with_explicit_provider(project: Project) -> None:
+    assert (
+        project.run(config(project, provider="claude_code", agents={"peer_analyst": {"provider": "codex"}})).code == 0
+    )
+    first, second = project.stub.of("POST", "/sessions/stub-session/terminals")[:2]
+    assert (first.params["provider"], first.params["agent_profile"]) == ("codex", "peer_system_analyst")
+    assert (second.params["provider"], second.params["agent_profile"]) == ("claude_code", "programmer")
+
+
+def test_004_send_input_to_terminal(project: Project) -> None:
+    assert project.run().code == 0
+    assert project.stub.prompts[0][1].endswith("is not seen.\n")
+
+
+def test_004_new_run_creates_5_terminals_with_per_agent_providers(project: Project) -> None:
+    assert project.run(mixed(project)).code == 0
+    made = {terminal.role.name: terminal.provider for terminal in project.stub.terminals.values()}
+    expected = dict.fromkeys(ONE_PASS, "codex") | {"analyst": "claude_code", "tester": "kiro_cli"}
+    assert made == expected
+    tester = project.stub.of("POST", "/terminals")[-1].params
+    assert (tester["model"], tester["args"]) == ("m", "-x")
+
+
+def starts_at(project: Project, agent: str) -> None:
+    assert project.run(START_AGENT=agent).code == 0
+    assert project.roles == ONE_PASS[ONE_PASS.index(agent) :]
+    assert project.state["final_status"] == "PASS"
+
+
+def test_004_fresh_run_starts_from_programmer_role(project: Project) -> None:
+    starts_at(project, "programmer")
+    assert PLACEHOLDER in project.stub.prompts[0][1]
+
+
+def test_004_fresh_run_starts_from_peer_analyst_role(project: Project) -> None:
+    starts_at(project, "peer_analyst")
+
+
+def test_004_fresh_run_starts_from_peer_programmer_role(project: Project) -> None:
+    starts_at(project, "peer_programmer")
+
+
+def test_004_fresh_run_starts_from_tester_role(project: Project) -> None:
+    starts_at(project, "tester")
+
+
+def test_004_after_a_bypass_fail_still_goes_to_the_programmer(project: Project) -> None:
+    project.stub.script[TESTER] = turns(FAIL, PASS)
+    assert project.run(START_AGENT="tester").code == 0
+    assert project.roles == ["tester", *RETRY]
+
+
+def test_004_first_dispatch_peer_analyst_uses_placeholder_when_upstream_is_missing(project: Project) -> None:
+    assert project.run(START_AGENT="peer_analyst").code == 0
+    role, text = project.stub.prompts[0]
+    assert role.name == "peer_analyst"
+    assert PLACEHOLDER in text
+
+
+def test_004_first_dispatch_peer_programmer_uses_placeholder_when_upstream_is_missing(project: Project) -> None:
+    assert project.run(START_AGENT="peer_programmer").code == 0
+    role, text = project.stub.prompts[0]
+    assert role.name == "peer_programmer"
+    assert PLACEHOLDER in text
+
+
+def renamings(project: Project) -> list[tuple[str, str]]:
+    inputs = project.stub.of("POST", "/input")
+    return [(call.path.split("/")[2], call.params["message"]) for call in inputs if call.params["message"][0] == "/"]
+
+
+def test_004_terminal_renamed_after_creation(project: Project) -> None:
+    assert project.run().code == 0
+    ids = {name: project.state["terminals"][name]["id"] for name in ONE_PASS}
+    assert renamings(project) == [(ids[name], f"/rename {name}-{ids[name]}") for name in ONE_PASS]
+
+
+def test_004_peer_analyst_terminal_renamed_with_underscore_format(project: Project) -> None:
+    assert project.run().code == 0
+    assert ("00000002", "/rename peer_analyst-00000002") in renamings(project)
+
+
+@pytest.mark.parametrize("code", [0, 400, 404, 500])
+def test_004_rename_failure_is_non_fatal(project: Project, code: int) -> None:
+    project.stub.faults["POST /input"] = [Fault(code), Fault(code)]
+    done = project.run()
+    assert done.code == 0
+    assert "warning: analyst could not be renamed" in done.out
+    assert "warning: peer_analyst could not be renamed" in done.out
+    assert len(renamings(project)) == 3
+    assert project.roles == ONE_PASS
+
+
+@pytest.mark.parametrize("code", [0, 409, 422, 500])
+def test_004_partial_creation_failure_cleans_up(project: Project, code: int) -> None:
+    stub = project.stub
+    stub.faults["POST /sessions/stub-session/terminals"] = []
+    creations = iter([None, Fault(code, body=b'{"detail": "no more terminals"}')])
+
+    def plan(method: str, path: str) -> Fault | None:
+        return next(creations, None) if method == "POST" and path.endswith("/stub-session/terminals") else None
+
+    stub.fault_for = plan  # type: ignore[method-assign]
+    done = project.run()
+    assert done.code == 1
+    assert "Traceback" not in done.err
+    assert len(done.err.splitlines()) == 1
+    assert {call.path for call in stub.of("POST", "/exit")} == {"/terminals/00000001/exit", "/terminals/00000002/exit"}
+    assert stub.prompts == []
+    assert project.run().code == 0, "the next start is a new run"
+    assert len(stub.of("POST", "/sessions")) == 2
+
+
+def test_004_resume_with_unreachable_terminal_fails(project: Project) -> None:
+    interrupted(project, 2)
+    project.stub.terminals.clear()
+    done = project.run(RESUME="1")
+    assert done.code == 1
+    assert "analyst" in done.err
+    assert "00000001" in done.err
+
+
+def test_004_resume_with_provider_mismatch_logs_warning(project: Project) -> None:
+    interrupted(project, 2)
+    done = project.run(config(project, agents={"analyst": {"provider": "claude_code"}}))
+    assert done.code == 0
+    (line,) = [line for line in done.out.splitlines() if "claude_code" in line]
+    assert "warning: analyst" in line
+    assert "codex" in line
+    assert len(project.stub.of("POST", "/sessions")) == 1
+    assert project.state["terminals"]["analyst"]["provider"] == "codex"
+
+
+def test_004_resume_ignores_start_agent_override(project: Project) -> None:
+    project.stub.script[TESTER] = [Turn(PASS, work=0.5)]
+    interrupted(project, 5)
+    assert project.state["current_phase"] == "tester"
+    assert project.run(RESUME="1", START_AGENT="analyst").code == 0
+    assert project.roles == ONE_PASS
+
+
+def test_004_state_roundtrip_with_per_agent_providers(project: Project) -> None:
+    path = mixed(project)
+    interrupted(project, 2, path)
+    before = project.state["terminals"]
+    assert before["analyst"] == {"id": "00000001", "provider": "claude_code"}
+    assert before["tester"] == {"id": "00000005", "provider": "kiro_cli"}
+    assert project.run(path).code == 0
+    assert project.state["terminals"] == before
+
+
+def test_004_loading_old_format_state_file(project: Project) -> None:
+    interrupted(project, 2)
+    old = {name: terminal["id"] for name, terminal in project.state["terminals"].items()}
+    project.change_state(terminals=old)
+    done = project.run()
+    assert done.code == 0
+    assert "although" not in done.out
+    assert project.roles == ONE_PASS
+    assert project.state["terminals"]["tester"] == {"id": "00000005", "provider": "codex"}
+
+
+def test_004_a_state_of_another_tool_restarts_its_phase_in_a_folder_of_its_own(project: Project) -> None:
+    """SPEC.md: a state without our extra fields."""
+    interrupted(project, 4)
+    ours = {"run_id", "cycle", "turn", "dispatched", "dispatched_at", "full_summary_sent", "sequence", "start_commit"}
+    foreign = {name: value for name, value in project.state.items() if name not in ours}
+    project.state_file.write_text(json.dumps(foreign))
+    assert project.run().code == 0
+    assert project.roles == [*ONE_PASS[:4], *ONE_PASS[2:]]
+    assert project.state["run_id"]
+    assert project.archived[0] == "001-programmer.md"
+    assert not list((project.wd / ".tmp").glob("*.md"))
+
+
+def test_004_invalid_round_in_state_file_defaults_to_1(project: Project) -> None:
+    interrupted(project, 2)
+    project.change_state(current_round="2x")
+    assert project.run().code == 0
+    assert project.state["current_round"] == 1
+
+
+def test_004_invalid_phase_in_state_file_defaults_to_analyst(project: Project) -> None:
+    interrupted(project, 3)
+    project.change_state(current_phase="deploy", dispatched="")
+    assert project.run().code == 0
+    assert project.roles[3] == "analyst"
+
+
+def test_004_programmer_prompt_on_retry_round_uses_test_failure_context(project: Project) -> None:
+    project.stub.script[TESTER] = turns(FAIL, PASS)
+    assert project.run().code == 0
+    retry = project.stub.prompts[5][1]
+    assert "Test failure feedback:" in retry
+    assert "System analyst handoff:" not in retry
