@@ -1,0 +1,179 @@
+"""The scripted agent: what it does, and how it misbehaves on order."""
+
+import json
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quintet.api.status import TerminalStatus
+from quintet.errors import ConfigError
+from quintet.providers.registry import find_provider, provider_names
+from quintet.providers.screen import Screen
+from quintet.providers.scripted.keys import Keyboard
+from quintet.providers.scripted.provider import PROVIDER
+from quintet.providers.scripted.response import response_path
+from quintet.providers.scripted.scenario import Part, load_part
+from tests.server.rig import Rig, until
+
+
+@pytest.fixture
+def rig() -> Iterator[Rig]:
+    rig = Rig()
+    yield rig
+    rig.end()
+
+
+def prompt(path: Path) -> str:
+    """A prompt with the block that asks for a response file."""
+    return f"Do it.\n\nRESPONSE FILE INSTRUCTION\n{path}\n\ncat > {shlex.quote(str(path))} <<'END_1'\n(text)\nEND_1\n"
+
+
+def test_it_is_registered() -> None:
+    assert "scripted" in provider_names()
+    assert find_provider("scripted") is PROVIDER
+    assert find_provider("nobody") is None
+
+
+@pytest.mark.parametrize("name", ["answer.md", "with space.md", "it's.md", "ünï😀.md", "a/b/c.md"])
+def test_it_writes_the_response_file_that_the_prompt_names(rig: Rig, name: str) -> None:
+    terminal = rig.terminal([[{"reply": "RESULT: PASS"}]])
+    rig.ask(terminal, prompt(rig.wd / name))
+    assert (rig.wd / name).read_text(encoding="utf-8") == "RESULT: PASS\n"
+
+
+def test_it_runs_commands_and_edits_files(rig: Rig) -> None:
+    turn: list[dict[str, Any]] = [
+        {"write": {"path": "src/a.txt", "text": "one\n"}},
+        {"run": "echo two >> src/a.txt; cat src/a.txt; exit 3"},
+        {"reply": "exit {exit_code}:\n{output}"},
+    ]
+    assert rig.ask(rig.terminal([turn]), "go") == "exit 3:\none\ntwo"
+    assert (rig.wd / "src/a.txt").read_text(encoding="utf-8") == "one\ntwo\n"
+
+
+def test_its_verdict_follows_the_command(rig: Rig) -> None:
+    verdict = {"when": "pass", "then": [{"reply": "RESULT: PASS"}], "else": [{"reply": "RESULT: FAIL\n{output}"}]}
+    terminal = rig.terminal([[{"run": "cat flag"}, verdict]])
+    assert rig.ask(terminal, "test it").startswith("RESULT: FAIL\ncat: ")
+    (rig.wd / "flag").touch()
+    assert rig.ask(terminal, "test it") == "RESULT: PASS"
+
+
+def test_the_last_turn_repeats(rig: Rig) -> None:
+    terminal = rig.terminal([[{"reply": "a"}], [{"reply": "b {turn}"}]])
+    assert [rig.ask(terminal, "x") for _ in range(3)] == ["a", "b 2", "b 3"]
+
+
+def test_it_ignores_the_file(rig: Rig) -> None:
+    terminal = rig.terminal([[{"reply": "only said", "manner": "say_only"}]])
+    assert rig.ask(terminal, prompt(rig.wd / "r.md")) == "only said"
+    assert not (rig.wd / "r.md").exists()
+
+
+def test_it_writes_late(rig: Rig) -> None:
+    terminal = rig.terminal([[{"reply": "late", "manner": "late", "seconds": 0.5}]])
+    rig.ask(terminal, prompt(rig.wd / "r.md"))
+    until((rig.wd / "r.md").exists, bool)
+    assert rig.status(terminal) == "completed"
+
+
+def test_it_writes_in_pieces(rig: Rig) -> None:
+    terminal = rig.terminal([[{"reply": "0123456789", "manner": "pieces", "seconds": 0.5}]])
+    rig.send(terminal, prompt(rig.wd / "r.md"))
+    until(lambda: (rig.wd / "r.md").exists() and (rig.wd / "r.md").read_text(encoding="utf-8"), lambda t: t == "01234")
+    rig.until(terminal, "completed")
+    assert (rig.wd / "r.md").read_text(encoding="utf-8") == "0123456789\n"
+
+
+def test_it_writes_nothing_or_twice(rig: Rig) -> None:
+    terminal = rig.terminal([[{"reply": "x", "manner": "empty"}], [{"reply": "x", "manner": "twice", "seconds": 0}]])
+    rig.ask(terminal, prompt(rig.wd / "r.md"))
+    assert (rig.wd / "r.md").read_bytes() == b""
+    rig.ask(terminal, prompt(rig.wd / "r.md"))
+    assert "(Once more.)" in (rig.wd / "r.md").read_text(encoding="utf-8")
+
+
+def test_it_hangs(rig: Rig) -> None:
+    terminal = rig.terminal([[{"say": "thinking"}, {"hang": True}]])
+    rig.send(terminal, "go")
+    until(lambda: rig.full(terminal), lambda text: "thinking" in text)
+    assert rig.status(terminal) == "processing"
+
+
+def test_a_role_without_a_part_and_a_scenario_from_the_environment(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUINTET_SCENARIO", rig.scenario([[{"reply": "from the environment"}]], "tester"))
+    wish = {**rig.wish(profile="tester"), "args": []}
+    made = rig.http.post("/sessions", params={**wish, "session_name": "t"}).json()
+    assert rig.ask(made["id"], "hi") == "from the environment"
+    other = rig.http.post("/sessions/t/terminals", params={**wish, "agent_profile": "programmer"}).json()
+    assert rig.ask(other["id"], "hi") == "Nothing is scripted for this role."
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "is no JSON"),
+        ("[]", 'no object "roles"'),
+        ('{"roles": {"tester": [[{"dance": 1}]]}}', "exactly one of"),
+        ('{"roles": {"tester": [[{"reply": "x", "manner": "badly"}]]}}', "manner is one of"),
+        ('{"roles": {"tester": [[{"when": "pass", "then": [{}]}]]}}', "exactly one of"),
+        ('{"roles": {"tester": {"turns": [], "speed": 1}}}', "speed"),
+    ],
+)
+def test_a_scenario_that_makes_no_sense(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "s.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=words):
+        load_part(path, "tester")
+
+
+def test_a_scenario_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_part(tmp_path / "none.json", "tester")
+    assert load_part(None, "tester").turn(1) == [{"reply": "Done."}]
+    assert Part(turns=[[{"say": "a"}]]).turn(9) == [{"say": "a"}]
+
+
+def test_the_path_in_a_prompt() -> None:
+    assert response_path("no block here") is None
+    assert response_path("cat > 'unclosed <<'X'") is None
+    assert response_path("cat > a b <<'X'") is None
+    assert response_path("> cat > /quoted <<'X'") is None
+    assert response_path("cat > /old <<'A'\nx\nA\ncat > '/new one' <<'B'\nx\nB") == Path("/new one")
+
+
+def test_pastes_in_any_pieces() -> None:
+    data = "a\x1b[200~päste\n/x\x1b[201~\rb".encode()
+    wanted = [("key", "a"), ("paste", "päste\n/x"), ("key", "\r"), ("key", "b")]
+    for size in range(1, len(data) + 1):
+        keyboard = Keyboard()
+        pieces = [data[start : start + size] for start in range(0, len(data), size)]
+        assert [event for piece in pieces for event in keyboard.feed(piece)] == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("Scripted agent\n» ", TerminalStatus.IDLE),
+        ("» do it\n* Working on prompt 1\n\n\n", TerminalStatus.PROCESSING),
+        ("  » quoted\n* Working on prompt 1", TerminalStatus.PROCESSING),
+        ("  * Working\n»" + "\n" * 25, TerminalStatus.IDLE),
+        ("? Allow this? (y/n)", TerminalStatus.WAITING_USER_ANSWER),
+        ("", TerminalStatus.UNKNOWN),
+    ],
+)
+def test_its_screens(text: str, status: TerminalStatus) -> None:
+    assert PROVIDER.read_screen(Screen(text)) is status
+
+
+def test_half_a_line_of_a_record_is_not_read(tmp_path: Path) -> None:
+    record = tmp_path / "record.jsonl"
+    assert PROVIDER.read_record(tmp_path, 0) is None
+    record.write_text(json.dumps({"event": "begin"}) + '\n{"event": "en', encoding="utf-8")
+    found = PROVIDER.read_record(tmp_path, 0)
+    assert found is not None
+    assert not found.ended
+    assert PROVIDER.read_record(tmp_path, record.stat().st_size) is None

@@ -1,0 +1,1 @@
+"""Runs a real agent CLI through scenarios and takes labelled frames of it."""
