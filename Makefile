@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tmux demo test check e2e bench clean
+.PHONY: help setup tmux demo test check e2e soak-real bench bench-peers clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ e2e: $(READY) tmux ## the real agent CLIs, CAO and OpenSpec, installed into .e2e
 
 bench: $(READY) ## measure; the figures are in docs/benchmarks.md
 	$(BIN)/python tools/bench.py
+
+bench-peers: $(READY) tmux ## Quintet's terminal server and CAO 2.5.4 side by side
+	$(BIN)/python tools/bench_peers.py
 
 clean: ## remove what the targets made
 	rm -rf $(VENV) .e2e dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

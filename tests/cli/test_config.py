@@ -43,7 +43,7 @@ def test_every_setting_and_its_place_is_printed(quintet: Quintet, tmp_path: Path
     assert rows["agents.tester.provider"] == ['"scripted"', "--provider"]
     assert rows["limits.poll_seconds"] == ["2.0", "default"]
     assert rows["resume"] == ["unset", "default"]
-    assert len(rows) == 34 + 5 * 4
+    assert len(rows) == 36 + 5 * 4
 
 
 def test_a_program_can_read_it(quintet: Quintet, tmp_path: Path) -> None:

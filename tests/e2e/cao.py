@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import httpx
@@ -29,6 +29,8 @@ class Cao:
     home: Path
     pid: int
     log: Path
+    start: float
+    """seconds from the start of its process to its first answer"""
 
     def tail(self) -> str:
         """The end of what the server has said."""
@@ -64,6 +66,7 @@ def cao_server(
     }
     log = home / "cao-server.log"
     try:
+        begun = time.perf_counter()
         with log.open("wb") as sink:
             process = subprocess.Popen(
                 [str(server), "--host", "127.0.0.1", "--port", str(port)],
@@ -74,10 +77,10 @@ def cao_server(
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        cao = Cao(f"http://127.0.0.1:{port}", home, process.pid, log)
+        cao = Cao(f"http://127.0.0.1:{port}", home, process.pid, log, 0.0)
         try:
             _wait_until_healthy(cao, process)
-            yield cao
+            yield replace(cao, start=time.perf_counter() - begun)
         finally:
             _stop(process)
             subprocess.run(

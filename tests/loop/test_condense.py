@@ -1,5 +1,7 @@
 """What of a reply travels on."""
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +18,7 @@ from quintet.loop.condense import (
 from tests.loop.runs import settings
 from tests.loop.texts import SHAPES, agent_texts, many, worst_texts
 
-STYLES = {
+STYLES: dict[str, tuple[str, Callable[[str], str]]] = {
     "hashes": ("## {}\n{}\n", str),
     "deep hashes": ("#### {}\n{}\n", str),
     "numbered hashes": ("## 3. {}\n{}\n", str),

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from quintet.config import Settings
 from quintet.loop import journal
+from quintet.loop.condense import condense_for_programmer, condense_for_tester
 from quintet.loop.flow import (
     NOT_THERE,
     Ask,
@@ -23,10 +25,9 @@ from quintet.loop.flow import (
     missing,
     next_step,
 )
-from quintet.loop.condense import condense_for_programmer, condense_for_tester
 from quintet.loop.prompts import BACK_REFERENCE, response_path_for
 from quintet.loop.state import State, Status, Turn, load_state, save_state
-from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, ROLES, TESTER, Phase
+from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, ROLES, TESTER, Phase, Role
 from tests.loop.runs import (
     FAIL,
     PASS,
@@ -330,7 +331,7 @@ def test_a_run_always_ends_within_its_limits(config: Settings, texts: list[str],
 @given(some_settings, replies)
 def test_no_prompt_ever_lacks_its_input(config: Settings, texts: list[str]) -> None:
     played = play(new_state(config), config, in_turn(texts))
-    briefed: set[str] = set()
+    briefed: set[Role] = set()
     for ask, prompt, state in zip(played.asked, played.prompts, played.before, strict=True):
         assert str(response_path_for(ask.role, config.wd)) in prompt
         assert "RESPONSE FILE INSTRUCTION" in prompt
@@ -376,7 +377,8 @@ def test_stopping_and_resuming_after_any_event_gives_the_same_prompts(
         return replace(loaded, updated_at=state.updated_at)
 
     through = play(new_state(config), config, in_turn(texts), exit_code=exit_code)
-    stopped = play(new_state(config), config, in_turn(texts), exit_code=exit_code, pause=resumed)
+    with patch("os.fsync"):  # no power is cut here, and the disk is slow
+        stopped = play(new_state(config), config, in_turn(texts), exit_code=exit_code, pause=resumed)
     assert stopped.prompts == through.prompts
     assert stopped.asked == through.asked
     assert stopped.state == through.state

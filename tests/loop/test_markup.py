@@ -1,6 +1,7 @@
 """Which lines of a text are its author's own."""
 
 import re
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -104,4 +105,4 @@ def test_fences_lie_in_order_within_the_text(text: str) -> None:
         spans = list(reading(text))
         assert spans == sorted(spans)
         assert all(begin < end <= len(text) + 1 for begin, end in spans)
-        assert all(first[1] <= second[0] for first, second in zip(spans, spans[1:], strict=False))
+        assert all(first[1] <= second[0] for first, second in pairwise(spans))

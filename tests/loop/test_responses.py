@@ -127,4 +127,7 @@ def test_a_look_tells_one_file_from_another(responses: Responses) -> None:
 def test_a_link_is_never_read(responses: Responses, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("secret")
     responses.response_path_for(ANALYST).symlink_to(tmp_path / "secret")
+    assert responses.look(ANALYST, 0) is None
     assert responses.read(ANALYST) is None
+    responses.response_path_for(TESTER).mkdir()
+    assert responses.look(TESTER, 0) is None

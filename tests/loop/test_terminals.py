@@ -49,7 +49,8 @@ class FakeServer:
         self._call("status", terminal_id)
         return self.status(terminal_id, self.clock.now())
 
-    def send_input(self, terminal_id: str, message: str) -> None:
+    def send_input(self, terminal_id: str, message: str, *, seconds: float) -> None:
+        assert seconds <= RENAME_SECONDS, "a server that hangs must not hold up the start"
         self._call("input", terminal_id)
         self.inputs.append((terminal_id, message))
 

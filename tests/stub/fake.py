@@ -58,7 +58,7 @@ class FakeApi:
             raise fault
         return self.status(now)
 
-    def send_input(self, terminal_id: str, message: str, dispatch_id: str = "") -> None:  # noqa: ARG002
+    def send_input(self, terminal_id: str, message: str, dispatch_id: str = "", seconds: float = 0.0) -> None:  # noqa: ARG002
         self.inputs.append((self.clock.now(), message))
         if self.input_faults:
             raise self.input_faults.pop(0)

@@ -1,0 +1,89 @@
+"""The arrows of the design: who may import whom, and that only one place spells a role's name."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import quintet
+from quintet.roles import ROLES
+
+SOURCE = Path(quintet.__file__).parent
+LEAVES = {"quintet", "quintet.roles", "quintet.errors"}
+OF_LEAVES = ("quintet.__version__", "quintet.roles.", "quintet.errors.")
+MAY_IMPORT = {
+    "config": set[str](),
+    "loop": {"config", "api"},
+    "api": set[str](),
+    "providers": {"api.status"},
+    "server": {"api", "providers"},
+    "watch": {"loop.journal", "loop.state", "api"},
+    "demo": set[str](),
+}
+"""what each room may import beside itself and the leaves; the command line may import everything"""
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted(SOURCE.rglob("*.py")):
+        parts = path.relative_to(SOURCE).with_suffix("").parts
+        name = ".".join(["quintet", *parts]).removesuffix(".__init__")
+        yield name, ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imports(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def within(module: str, room: str) -> bool:
+    return f"{module}.".startswith(f"quintet.{room}.")
+
+
+@pytest.mark.parametrize("room", MAY_IMPORT)
+def test_a_room_imports_only_what_it_may(room: str) -> None:
+    strangers = [
+        f"{module}: {imported}"
+        for module, tree in modules()
+        if within(module, room)
+        for imported in imports(tree)
+        if f"{imported}.".startswith("quintet.")
+        and not imported.startswith(OF_LEAVES)
+        and not any(within(imported, other) for other in {room, *MAY_IMPORT[room]})
+    ]
+    assert strangers == []
+
+
+def test_every_module_is_in_a_room() -> None:
+    outside = {module for module, _ in modules() if not any(within(module, room) for room in {*MAY_IMPORT, "cli"})}
+    assert outside == LEAVES | {"quintet.__main__"}
+
+
+def test_leaves_import_nothing_of_the_project() -> None:
+    found = [imported for module, tree in modules() if module in LEAVES for imported in imports(tree)]
+    assert not [imported for imported in found if imported.startswith("quintet")]
+
+
+def test_nobody_imports_the_command_line() -> None:
+    users = {
+        module
+        for module, tree in modules()
+        if not within(module, "cli") and any(within(imported, "cli") for imported in imports(tree))
+    }
+    assert users == {"quintet.__main__"}
+
+
+def test_no_other_place_spells_a_role() -> None:
+    names = {name for role in ROLES for name in (role.name, role.output)}
+    spelled = [
+        f"{module}:{node.lineno} {node.value!r}"
+        for module, tree in modules()
+        if module != "quintet.roles"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and node.value in names
+    ]
+    assert spelled == []
