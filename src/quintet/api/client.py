@@ -15,7 +15,7 @@ OWN_SERVICE: Final = "quintet"
 """what our own server calls itself in /health"""
 
 _READ = httpx.Timeout(10.0)
-_INPUT = httpx.Timeout(120.0, connect=10.0)
+INPUT_SECONDS: Final = 120.0
 _CREATE = httpx.Timeout(900.0, connect=10.0)
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 _NEVER = (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError)
@@ -58,14 +58,15 @@ class ApiClient:
         path = f"/sessions/{quote(session_name, safe='')}/terminals"
         return self._create(path, _launch(profile, provider, model, args))
 
-    def send_input(self, terminal_id: str, message: str, dispatch_id: str = "") -> None:
+    def send_input(self, terminal_id: str, message: str, dispatch_id: str = "", seconds: float = INPUT_SECONDS) -> None:
         """Type a message into a terminal. Our own server takes one dispatch id only once."""
+        timeout = httpx.Timeout(seconds, connect=min(seconds, 10.0))
         path, message = f"{_terminal(terminal_id)}/input", _sendable(message)
         if self.own:
             body = {"message": message} | ({"dispatch_id": dispatch_id} if dispatch_id else {})
-            self._request("POST", path, json=body, timeout=_INPUT)
+            self._request("POST", path, json=body, timeout=timeout)
         else:
-            self._request("POST", path, params={"message": message}, timeout=_INPUT)
+            self._request("POST", path, params={"message": message}, timeout=timeout)
 
     def fits(self, message: str) -> bool:
         """Whether a message can be sent as it is."""
