@@ -1,6 +1,6 @@
 """`python -m quintet` is the command `quintet`."""
 
-from quintet.cli.main import main
+from quintet.cli.entry import main
 
 if __name__ == "__main__":
     main()

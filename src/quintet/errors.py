@@ -9,11 +9,13 @@ QuintetError                one line for the user, exit code 1
 ├── RunError                a run cannot start or go on
 │   ├── AgentError          an agent's terminal has failed
 │   ├── NoResponse          an agent is idle and has written no response (also a RuntimeError)
-│   └── ResponseTimeout     an agent is still at work when its time is up (also a TimeoutError)
+│   ├── ResponseTimeout     an agent is still at work when its time is up (also a TimeoutError)
+│   └── TokensUsedUp        the run has reached its limit of tokens (exit code 3)
 ├── ServerError             our own terminal server cannot do what was asked of it
 └── ApiError                the terminal server did not do what it was asked
     ├── PassingFault        it cannot be reached, or fails in a way that may pass
     │   └── MaybeDone       ... after the request may have taken effect
+    │       └── NotJson     it answered something that is no JSON object
     ├── TerminalGone        it does not know the terminal
     └── Refused             it refuses the request
 
@@ -61,6 +63,10 @@ class ResponseTimeout(RunError, TimeoutError):  # noqa: N818
     """An agent is still at work when its time is up."""
 
 
+class TokensUsedUp(RunError):  # noqa: N818
+    """The run has reached its limit of tokens."""
+
+
 class ServerError(QuintetError):
     """Our own terminal server cannot do what was asked of it."""
 
@@ -75,6 +81,10 @@ class PassingFault(ApiError):  # noqa: N818
 
 class MaybeDone(PassingFault):
     """A passing fault after which the request may have taken effect."""
+
+
+class NotJson(MaybeDone):
+    """The server's answer is no JSON object."""
 
 
 class TerminalGone(ApiError):  # noqa: N818

@@ -45,7 +45,6 @@ def test_create_session() -> None:
         ("provider", "claude_code"),
         ("agent_profile", "system_analyst"),
         ("working_directory", "/pro ject"),
-        ("defer_init", "true"),
     ]
     assert (answer["id"], answer["session_name"]) == ("aa00bb11", "s")
 

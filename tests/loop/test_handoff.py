@@ -43,7 +43,6 @@ class Scene:
     settings: Settings
     clock: FakeClock = field(default_factory=FakeClock)
     events: list[Event] = field(default_factory=list)
-    uncertain: bool = False
 
     def __post_init__(self) -> None:
         self.api = FakeApi(self.clock)
@@ -59,7 +58,7 @@ class Scene:
         self.path.write_bytes(text if isinstance(text, bytes) else text.encode())
 
     def wait(self, since: int = 0) -> Reply:
-        request = Request("aa00bb11", ANALYST, REMINDER, since, self.uncertain)
+        request = Request("aa00bb11", ANALYST, REMINDER, since)
         return self.handoff.wait_for_response_file(request)
 
     def told(self, kind: type[Event]) -> list[Event]:
@@ -423,15 +422,6 @@ def test_a_reminder_never_re_arms_the_timeout(scene: Scene) -> None:
     with pytest.raises(NoResponse):
         scene.wait()
     assert 200 <= scene.clock.now() < 200 + SLACK
-
-
-def test_a_prompt_that_may_not_have_arrived_is_always_reminded_of(scene: Scene) -> None:
-    """Without that, MAX_FILE_REMINDERS=0 would leave the run at this step for ever."""
-    scene.uncertain = True
-    scene.api.status = lambda _: IDLE
-    scene.clock.at(2 * GRACE + 10, scene.write)
-    assert scene.wait().source == "file"
-    assert [message for _, message in scene.api.inputs] == [REMINDER]
 
 
 def test_a_reminder_that_may_have_arrived_is_not_sent_twice(scene: Scene) -> None:

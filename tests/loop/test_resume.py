@@ -108,16 +108,19 @@ def test_a_prompt_that_never_left_is_sent_by_the_next_start(project: Project) ->
     stop_at(project, 3)
     until(lambda: project.response_file(PROGRAMMER).exists())
     project.response_file(PROGRAMMER).unlink()
-    done = project.run(IDLE_GRACE_SECONDS="0.2", MAX_FILE_REMINDERS="0")
+    done = project.run(IDLE_GRACE_SECONDS="0.2", MAX_FILE_REMINDERS="1")
     assert done.code == 0, done.text
     role, reminder = project.stub.prompts[3]
     assert role is PROGRAMMER
-    assert "not certain that the following request has reached you" in reminder
-    assert project.stub.prompts[2][1] in reminder
+    assert "not certain that it has reached you" in reminder
+    prompt = project.stub.prompts[2][1]
+    assert prompt not in reminder, "what may have arrived is never sent twice"
+    named = next(line for line in reminder.splitlines() if "/prompts/" in line)
+    assert Path(named).read_text().strip() == prompt.strip()
 
 
 @pytest.mark.parametrize("fault", [Fault(0), Fault(500), Fault(503)])
-def test_a_prompt_that_may_be_lost_is_part_of_the_reminder(project: Project, fault: Fault) -> None:
+def test_a_prompt_that_may_be_lost_is_named_by_the_reminder(project: Project, fault: Fault) -> None:
     """The server failed while it took the prompt, and the agent stays idle: it has to learn what its task is."""
     stub = project.stub
     process_faults = {"input": 0}
@@ -129,13 +132,14 @@ def test_a_prompt_that_may_be_lost_is_part_of_the_reminder(project: Project, fau
         return None
 
     stub.fault_for = plan  # type: ignore[method-assign]
-    done = project.run(IDLE_GRACE_SECONDS="0.2", MAX_FILE_REMINDERS="0")
+    done = project.run(IDLE_GRACE_SECONDS="0.2", MAX_FILE_REMINDERS="1")
     assert done.code == 0, done.text
     assert "it is not sent again" in done.out
     assert project.roles == ONE_PASS
     first = stub.prompts[0][1]
     assert "not certain" in first
-    assert "ANALYST_SUMMARY" in first
+    named = next(line for line in first.splitlines() if "/prompts/" in line)
+    assert "ANALYST_SUMMARY" in Path(named).read_text()
 
 
 @pytest.mark.parametrize("fault", [Fault(0, takes_effect=True), Fault(500, takes_effect=True)])
@@ -395,7 +399,7 @@ def test_interrupted_during_creation_the_next_start_is_a_new_run(project: Projec
 
 
 def test_resume_1_of_a_run_without_terminals_fails(project: Project) -> None:
-    project.saved_run(terminals={})
+    project.saved_run(terminals={}, sequence=0)
     done = project.run(RESUME="1")
     assert done.code == 1
     assert "before its terminals were there" in done.err

@@ -10,7 +10,7 @@ import pytest
 from quintet.api.client import ApiClient
 from quintet.api.status import TerminalStatus
 from quintet.config import Settings
-from quintet.errors import MaybeDone, PassingFault, Refused, RunError, TerminalGone
+from quintet.errors import ApiError, MaybeDone, PassingFault, Refused, RunError, TerminalGone
 from quintet.loop.journal import Event, TerminalCreated, Warned
 from quintet.loop.state import State, Terminal
 from quintet.loop.terminals import READY_SECONDS, RENAME_SECONDS, Terminals, exit_terminals
@@ -137,15 +137,17 @@ def test_an_agent_that_fails_to_start_ends_all(stage: Stage) -> None:
 @pytest.mark.parametrize("error", [Refused("no"), MaybeDone("dropped"), PassingFault("refused"), KeyboardInterrupt()])
 def test_a_failed_creation_ends_those_that_exist(stage: Stage, error: BaseException) -> None:
     stage.server.fault = lambda method, terminal: error if (method, terminal) == ("create", IDS[2]) else None  # type: ignore[assignment,return-value]
-    with pytest.raises(type(error)):
+    expected = RunError if isinstance(error, ApiError) else type(error)
+    with pytest.raises(expected) as raised:
         stage.init()
+    assert isinstance(error, KeyboardInterrupt) or "programmer could not be started" in str(raised.value)
     assert stage.exited == set(IDS[:2])
 
 
 def test_a_cleanup_that_fails_hides_nothing(stage: Stage) -> None:
     faults = {("create", IDS[2]): Refused("the first fault"), ("exit", IDS[0]): MaybeDone("another")}
     stage.server.fault = lambda method, terminal: faults.get((method, terminal))
-    with pytest.raises(Refused, match="the first fault"):
+    with pytest.raises(RunError, match="programmer could not be started: the first fault"):
         stage.init()
     assert stage.exited == set(IDS[:2])
 

@@ -51,7 +51,7 @@ class FakeApi:
     accepted_at: list[float] = field(default_factory=list)
     outputs_read: int = 0
 
-    def get_status(self, terminal_id: str) -> TerminalStatus:  # noqa: ARG002
+    def get_status(self, terminal_id: str, seconds: float = 0.0) -> TerminalStatus:  # noqa: ARG002
         now = self.clock.now()
         self.asked_at.append(now)
         if fault := self.fault(now):

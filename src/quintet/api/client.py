@@ -7,20 +7,22 @@ from urllib.parse import quote
 import httpx
 
 from quintet.api.status import TerminalStatus
-from quintet.errors import ApiError, MaybeDone, PassingFault, Refused, TerminalGone
+from quintet.errors import MaybeDone, NotJson, PassingFault, Refused, TerminalGone
 
 LONGEST_QUERY: Final = 60_000
 """percent-encoded characters of a message that a query string carries; CAO refuses about 65,500"""
 OWN_SERVICE: Final = "quintet"
 """what our own server calls itself in /health"""
 
-_READ = httpx.Timeout(10.0)
+READ_SECONDS: Final = 10.0
 INPUT_SECONDS: Final = 120.0
 _CREATE = httpx.Timeout(900.0, connect=10.0)
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 _NEVER = (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError)
 """what no repetition mends"""
 _NOT_FOUND, _SERVER_ERROR, _ERROR = 404, 500, 400
+_LATER = frozenset({408, 425, 429})
+"""answers of a server that has not even begun"""
 
 
 class ApiClient:
@@ -31,7 +33,7 @@ class ApiClient:
         # trust_env: a proxy of the user's must not stand between us and a server on loopback
         try:
             self._http = httpx.Client(
-                base_url=url, headers=headers, timeout=_READ, transport=transport, trust_env=False
+                base_url=url, headers=headers, timeout=READ_SECONDS, transport=transport, trust_env=False
             )
         except httpx.InvalidURL as error:
             raise Refused(f"terminal server {url}: {error}") from None
@@ -41,8 +43,11 @@ class ApiClient:
         """whether the server is Quintet's, known after health()"""
 
     def health(self) -> None:
-        """Ask whether the server is there, and whose it is."""
-        self.own = self._request("GET", "/health").get("service") == OWN_SERVICE
+        """Ask whether the server is there, and whose it is. A server without this route is somebody else's."""
+        try:
+            self.own = self._request("GET", "/health").get("service") == OWN_SERVICE
+        except (TerminalGone, NotJson):
+            self.own = False
 
     def create_session(
         self, profile: str, provider: str, *, model: str = "", args: Sequence[str] = (), session_name: str = ""
@@ -64,9 +69,9 @@ class ApiClient:
         path, message = f"{_terminal(terminal_id)}/input", _sendable(message)
         if self.own:
             body = {"message": message} | ({"dispatch_id": dispatch_id} if dispatch_id else {})
-            self._request("POST", path, json=body, timeout=timeout)
+            self._do(path, json=body, timeout=timeout)
         else:
-            self._request("POST", path, params={"message": message}, timeout=timeout)
+            self._do(path, params={"message": message}, timeout=timeout)
 
     def fits(self, message: str) -> bool:
         """Whether a message can be sent as it is."""
@@ -75,17 +80,17 @@ class ApiClient:
     def accept_permission(self, terminal_id: str) -> None:
         """Say yes to an agent that asks: on our server with the key that its provider names, elsewhere with `y`."""
         if self.own:
-            self._request("POST", f"{_terminal(terminal_id)}/key", params={"key": "accept"})
+            self._do(f"{_terminal(terminal_id)}/key", params={"key": "accept"})
         else:
-            self.send_input(terminal_id, "y")
+            self.send_input(terminal_id, "y", seconds=READ_SECONDS)
 
-    def get_terminal(self, terminal_id: str) -> dict[str, Any]:
+    def get_terminal(self, terminal_id: str, seconds: float = READ_SECONDS) -> dict[str, Any]:
         """What the server tells of a terminal."""
-        return self._request("GET", _terminal(terminal_id))
+        return self._request("GET", _terminal(terminal_id), timeout=min(seconds, READ_SECONDS))
 
-    def get_status(self, terminal_id: str) -> TerminalStatus:
+    def get_status(self, terminal_id: str, seconds: float = READ_SECONDS) -> TerminalStatus:
         """How a terminal stands; a word that we do not know is `unknown`."""
-        word = self.get_terminal(terminal_id).get("status")
+        word = self.get_terminal(terminal_id, seconds).get("status")
         return TerminalStatus(word) if isinstance(word, str) and word in set(TerminalStatus) else TerminalStatus.UNKNOWN
 
     def get_last_output(self, terminal_id: str) -> str:
@@ -96,7 +101,7 @@ class ApiClient:
     def exit_terminal(self, terminal_id: str) -> None:
         """End the agent in a terminal; one that is gone already is no error."""
         try:
-            self._request("POST", f"{_terminal(terminal_id)}/exit")
+            self._do(f"{_terminal(terminal_id)}/exit")
         except TerminalGone:
             return
 
@@ -104,11 +109,20 @@ class ApiClient:
         self._http.close()
 
     def _create(self, path: str, params: dict[str, Any]) -> dict[str, Any]:
-        params |= {"working_directory": self._wd, "defer_init": "true"}
+        params |= {"working_directory": self._wd}
+        if self.own or path != "/sessions":  # CAO starts only the later terminals side by side
+            params |= {"defer_init": "true"}
         answer = self._request("POST", path, params=params, timeout=_CREATE)
         if not isinstance(answer.get("id"), str) or not answer["id"]:
             raise Refused(f"terminal server {self.url}: POST {path} answered without a terminal id")
         return answer
+
+    def _do(self, path: str, **options: Any) -> None:
+        """Give an order; what a server says beside its status code does not matter."""
+        try:
+            self._request("POST", path, **options)
+        except NotJson:
+            return
 
     def _request(self, method: str, path: str, **options: Any) -> dict[str, Any]:
         what = f"terminal server {self.url}: {method} {path}"
@@ -124,6 +138,8 @@ class ApiClient:
             raise TerminalGone(f"{what}: {_detail(response)}")
         if response.status_code >= _SERVER_ERROR:
             raise MaybeDone(f"{what}: answered {response.status_code} ({_detail(response)})")
+        if response.status_code in _LATER:
+            raise PassingFault(f"{what}: answered {response.status_code} ({_detail(response)})")
         if response.status_code >= _ERROR:
             raise Refused(f"{what}: answered {response.status_code} ({_detail(response)})")
         return self._object(response, what)
@@ -133,9 +149,9 @@ class ApiClient:
         try:
             answer = response.json()
         except ValueError:
-            raise MaybeDone(f"{what}: the answer is not JSON; is this a terminal server?") from None
+            raise NotJson(f"{what}: the answer is not JSON; is this a terminal server?") from None
         if not isinstance(answer, dict):
-            raise ApiError(f"{what}: the answer is no JSON object; is this a terminal server?")
+            raise NotJson(f"{what}: the answer is no JSON object; is this a terminal server?")
         return answer
 
 

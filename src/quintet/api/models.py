@@ -10,7 +10,7 @@ from quintet.api.status import TerminalStatus
 
 TerminalId = Annotated[str, StringConstraints(pattern=r"^[a-f0-9]{8}$")]
 MAX_MESSAGE: Final = 4 * 1024 * 1024
-"""characters of one input"""
+"""bytes of one input, as UTF-8"""
 
 
 class OutputMode(StrEnum):
@@ -28,6 +28,12 @@ class TokenUsage(BaseModel):
     output_tokens: int = 0
 
 
+class InitialDelivery(BaseModel):
+    """What became of the message that came with a creation."""
+
+    state: str = Field(description="pending, delivered or failed")
+
+
 class Terminal(BaseModel):
     """One agent in its pane."""
 
@@ -41,6 +47,11 @@ class Terminal(BaseModel):
     model: str | None = None
     allowed_tools: list[str] | None = None
     caller_id: str | None = None
+    tmux_session: str | None = None
+    tmux_window: str | None = None
+    working_directory: str | None = Field(default=None, description="where its program was started")
+    description: str | None = Field(default=None, description="as given at its creation")
+    initial_delivery: InitialDelivery | None = None
     shell_command: str | None = Field(default=None, description="the program in the pane")
     status: TerminalStatus | None = None
     last_active: datetime | None = None
@@ -58,9 +69,10 @@ class Session(BaseModel):
 
     id: str
     name: str
-    status: str = Field(description="active while somebody is attached, else detached")
+    status: str = Field(description="active while somebody is attached, else detached; unknown: tmux does not answer")
     working_directory: str | None = None
     agent_profile: str | None = None
+    reason: str | None = Field(default=None, description="why the status is unknown")
 
 
 class SessionDetail(BaseModel):
@@ -74,13 +86,15 @@ class CreateBody(BaseModel):
     """The optional body of a creation."""
 
     args: list[str] = Field(default=[], description="the user's own arguments for the agent's program")
-    env_vars: dict[str, str] = Field(default={}, description="variables to add to the program's environment")
+    env_vars: dict[str, str] | None = Field(default=None, description="variables to add to the program's environment")
+    description: str | None = Field(default=None, max_length=1000, description="shown with the terminal")
+    initial_message: str | None = Field(default=None, description="the first input, typed when the agent is ready")
 
 
 class InputBody(BaseModel):
     """The body of an input that does not fit into a query string."""
 
-    message: str | None = Field(default=None, max_length=MAX_MESSAGE)
+    message: str | None = Field(default=None, description=f"at most {MAX_MESSAGE} bytes as UTF-8")
     dispatch_id: str | None = None
 
 
@@ -103,6 +117,15 @@ class Output(BaseModel):
 
     output: str
     mode: OutputMode
+
+
+class Picture(BaseModel):
+    """What a pane shows now."""
+
+    text: str = Field(description="its lines, with the escape sequences of colours and no others")
+    columns: int
+    rows: int
+    cursor: list[int] | None = Field(default=None, description="column and row, from 0")
 
 
 class WorkingDirectory(BaseModel):

@@ -19,9 +19,11 @@ exit code.
 
   the project       {project}
                     (git log -p shows the change)
+  the report        {handoffs}/report.html
   every handoff     {handoffs}
+  all of it         quintet dashboard --wd {project}
   a terminal        quintet attach programmer
-                    (Ctrl-b d leaves it; quintet stop ends all five)
+                    (Ctrl-b d leaves it; quintet stop --session {session} ends all five)
 
 The same with a real agent, on a project of yours:
 
@@ -48,5 +50,5 @@ def demo(folder: Path | None) -> int:
     if code or state is None:
         click.echo(f"\nThe demo did not reach PASS; what there is to see is in {project}.", err=True)
         return code or 1
-    click.echo(STORY.format(project=project, handoffs=project / TMP / state.run_id))
+    click.echo(STORY.format(project=project, handoffs=project / TMP / state.run_id, session=state.session_name))
     return 0

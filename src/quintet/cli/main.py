@@ -9,7 +9,10 @@ import click
 from quintet import __version__
 from quintet.cli.detect import detect_command
 from quintet.cli.options import config_argument, setting_options
+from quintet.cli.report import report_command, runs_command
 from quintet.cli.serve import attach_command, logs_command, ps_command, serve_command, stop_command
+from quintet.cli.status import status_command
+from quintet.cli.watch import dashboard_command, watch_command
 from quintet.errors import QuintetError
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -23,12 +26,14 @@ def cli() -> None:
 
 @cli.command("run")
 @config_argument
+@click.option("--plain", is_flag=True, help="One line for each event instead of a live view.")
+@click.option("--json", "as_json", is_flag=True, help="Print the journal, one JSON object a line.")
 @setting_options
-def run_command(config_file: Path | None, **flags: Any) -> None:
+def run_command(config_file: Path | None, plain: bool, as_json: bool, **flags: Any) -> None:
     """Carry a task from specification to a passed test, or go on with an unfinished run."""
     from quintet.cli.run import run  # noqa: PLC0415 - each command loads only what it needs
 
-    sys.exit(run(config_file, flags))
+    sys.exit(run(config_file, flags, plain=plain, as_json=as_json))
 
 
 @cli.command("demo")
@@ -84,7 +89,19 @@ def profiles_export(folder: Path) -> None:
         click.echo(path)
 
 
-for command in (serve_command, ps_command, attach_command, logs_command, stop_command, detect_command):
+for command in (
+    status_command,
+    watch_command,
+    dashboard_command,
+    report_command,
+    runs_command,
+    serve_command,
+    ps_command,
+    attach_command,
+    logs_command,
+    stop_command,
+    detect_command,
+):
     cli.add_command(command)
 
 
@@ -94,6 +111,9 @@ def main() -> None:
         code = cli.main(standalone_mode=False)
     except click.Abort:
         code = 130
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        code = 0
     except click.ClickException as error:
         click.echo(f"quintet: {error.format_message()}", err=True)
         code = 1

@@ -1,9 +1,9 @@
-"""`quintet run`: settings in, a run, its exit code out."""
+"""`quintet run`: settings in, a run, its report and its exit code out."""
 
 import os
+import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,39 +13,57 @@ import click
 from quintet.api.client import ApiClient
 from quintet.config import load_settings
 from quintet.loop.driver import Driver
-from quintet.loop.journal import Event, RunStopped, Warned
+from quintet.loop.journal import Warned
 from quintet.loop.responses import TMP
 from quintet.loop.state import State
-from quintet.watch.lines import line_for
+from quintet.watch.showing import showing
+from quintet.watch.summary import title_of
 
 
-def run(config_file: Path | None, flags: dict[str, Any], env: Mapping[str, str] = os.environ) -> int:
-    """Carry out a run and print one line for each of its events."""
+def run(
+    config_file: Path | None,
+    flags: dict[str, Any],
+    env: Mapping[str, str] = os.environ,
+    *,
+    plain: bool = False,
+    as_json: bool = False,
+) -> int:
+    """Carry out a run, show it, and leave its report."""
     loaded = load_settings(config_file, env, flags, Path.cwd())
+    settings = loaded.settings
     with ExitStack() as servers:
-        driver = Driver(loaded.settings, partial(_connect, loaded.settings.wd, servers), [_print])
-        for warning in loaded.warnings:
-            driver.emit(Warned(text=warning))
-        return driver.run()
+        with showing(settings.wd, plain=plain, as_json=as_json, must_go_on=True) as show:
+            show.title(title_of(settings.prompt))
+            driver = Driver(settings, partial(_connect, settings.wd, servers), [show])
+            for warning in loaded.warnings:
+                driver.emit(Warned(text=warning))
+            code = driver.run()
+        if driver.state.run_id:
+            _report(settings.wd / TMP / driver.state.run_id, quiet=as_json or not sys.stdout.isatty())
+    return code
+
+
+def _report(folder: Path, *, quiet: bool) -> None:
+    """Write the report; a run's outcome does not depend on it."""
+    from quintet.watch.report import write_report  # noqa: PLC0415 - needed only now
+
+    try:
+        written = write_report(folder, at_end=True)[1]
+    except OSError as error:
+        click.echo(f"warning: no report: {error}", err=True)
+        return
+    if not quiet:
+        click.echo(f"The report is {written}")
 
 
 def _connect(wd: Path, servers: ExitStack, api: str, state: State) -> ApiClient:
     """A client of the server at the address; without one, of a server of the run's own."""
     if api:
-        return ApiClient(api, str(wd), token=os.environ.get("QUINTET_TOKEN", ""))
+        return ApiClient(api, str(wd), token=os.environ.get("QUINTET_TOKEN", "").strip())
     from quintet.server.embedded import EmbeddedServer  # noqa: PLC0415 - a run over another server needs none of it
+    from quintet.watch.pages import Pages  # noqa: PLC0415
 
     sessions = [state.session_name] if state.session_name else []
-    server = servers.enter_context(EmbeddedServer(sessions, discovery=wd / TMP / "server.json"))
+    discovery = wd / TMP / "server.json"
+    server = servers.enter_context(EmbeddedServer(sessions, discovery=discovery, pages=Pages(lambda: [wd])))
     return ApiClient(server.url, str(wd), token=server.token)
-
-
-def _print(event: Event) -> None:
-    click.echo(f"{_local_time(event.at)} {line_for(event)}", err=isinstance(event, RunStopped))
-
-
-def _local_time(at: str) -> str:
-    try:
-        return f"{datetime.fromisoformat(at).astimezone():%H:%M:%S}"
-    except ValueError:
-        return "--:--:--"

@@ -18,8 +18,9 @@ session_option = click.option("--session", metavar="NAME", help="The session; by
 def serve_command(host: str, port: int) -> None:
     """Serve the terminals of all runs over HTTP."""
     from quintet.server.serve import serve  # noqa: PLC0415 - each command loads only what it needs
+    from quintet.watch.pages import Pages  # noqa: PLC0415
 
-    serve(host, port, lambda url: click.echo(f"Terminal server at {url}"))
+    serve(host, port, lambda url: click.echo(f"Terminal server at {url}"), Pages)
 
 
 @click.command("ps")
@@ -61,10 +62,11 @@ def logs_command(role: str, session: str | None) -> None:
 @click.option("--all", "everything", is_flag=True, help="End the sessions of all directories.")
 def stop_command(session: str | None, everything: bool) -> None:
     """End the terminals of this directory's run."""
-    from quintet.server.roster import roster, stop  # noqa: PLC0415
+    from quintet.server.roster import choose_to_stop, roster, stop  # noqa: PLC0415
 
-    seats = roster() if everything else _seats(None, session)
-    for name in sorted({seat.session for seat in seats}):
+    seats = roster()
+    names = sorted({seat.session for seat in seats}) if everything else [choose_to_stop(seats, session)]
+    for name in names:
         stop(name)
         click.echo(f"Ended {name}.")
 

@@ -1,6 +1,8 @@
 """What a setting's value may be. Each kind reads a raw value (text, or what JSON gives) or raises ValueError."""
 
+import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -86,6 +88,8 @@ class Whole:
     def read(self, raw: Any) -> int:
         if isinstance(raw, bool) or not isinstance(raw, int | str):
             raise ValueError
+        if isinstance(raw, str) and not re.fullmatch(r"\s*[+-]?[0-9]{1,18}\s*", raw):
+            raise ValueError
         number = int(raw)
         if not self.at_least <= number <= self.at_most:
             raise ValueError
@@ -101,7 +105,7 @@ class Seconds:
 
     @property
     def allowed(self) -> str:
-        return f"a number of seconds from {self.at_least:g} to {self.at_most:g}"
+        return f"a number of seconds from {self.at_least:g} to {self.at_most:.0f}"
 
     def read(self, raw: Any) -> float:
         if isinstance(raw, bool) or not isinstance(raw, int | float | str):
@@ -113,6 +117,30 @@ class Seconds:
         if not math.isfinite(seconds) or not self.at_least <= seconds <= self.at_most:
             raise ValueError
         return seconds
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What tokens cost: an object, in a variable as JSON."""
+
+    allowed: str = (
+        'an object such as {"codex": {"input": 1.25, "cached": 0.125, "output": 10}}: '
+        "by model or provider, for a million tokens; cached may be left out"
+    )
+
+    def read(self, raw: Any) -> dict[str, dict[str, float]]:
+        value = json.loads(raw) if isinstance(raw, str) else raw
+        if not isinstance(value, dict):
+            raise ValueError
+        return {name: self._price(price) for name, price in value.items()}
+
+    @staticmethod
+    def _price(raw: Any) -> dict[str, float]:
+        if not isinstance(raw, dict) or not {"input", "output"} <= raw.keys() <= {"input", "cached", "output"}:
+            raise ValueError
+        if not all(type(number) in (int, float) and 0 <= number < math.inf for number in raw.values()):
+            raise ValueError
+        return {name: float(number) for name, number in raw.items()}
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
-from quintet.config.kinds import Choice, Flag, Kind, PathText, Seconds, Text, Url, Whole, Words
+from quintet.config.kinds import Choice, Flag, Kind, PathText, Prices, Seconds, Text, Url, Whole, Words
 from quintet.roles import ANALYST, ROLES
 
 OWN_PROVIDERS: Final = ("codex", "claude_code", "scripted")
@@ -111,10 +111,17 @@ class Settings:
         2,
         "the first review that may approve",
     )
+    max_tokens: int = _row(
+        "MAX_TOKENS",
+        "limits.max_tokens",
+        Whole(0, 10**12),
+        0,
+        "tokens after which the run stops before its next prompt; 0: no limit",
+    )
     poll_seconds: float = _row(
         "POLL_SECONDS",
         "limits.poll_seconds",
-        Seconds(0.01),
+        Seconds(),
         2.0,
         "time between two looks at an agent's status",
     )
@@ -224,6 +231,13 @@ class Settings:
         Url(),
         "https://ntfy.sh",
         "ntfy server, by default the public one",
+    )
+    prices: Mapping[str, Mapping[str, float]] | None = _row(
+        "PRICES",
+        "prices",
+        Prices(),
+        None,
+        "what a million tokens cost, by model or provider; without it no costs are shown",
     )
     cleanup_on_exit: bool = _row("CLEANUP_ON_EXIT", "cleanup_on_exit", Flag(), False, "end the terminals with the run")
     resume: bool | None = _row(

@@ -18,8 +18,8 @@ ANALYST_SECTIONS: Final = {
     "artifacts": r"artifacts?(?: reviews?)?(?: per file)?",
     "implementation": r"implementation (?:notes?|guidance|plan)",
     "risks": r"risks?(?: and mitigations?)?",
-    "downstream": r"downstream(?: contracts?)?(?: impacts?)?",
-    "handoff": r"(?:explicit )?hand(?:-| )?offs?(?: notes?)?(?: (?:for|to) (?:the )?programmer)?",
+    "downstream": r"(?:downstream(?: contracts?)?(?: impacts?)?|contract impacts?)",
+    "handoff": r"(?:(?:explicit )?hand(?:-| )?offs?(?: notes?)?|next steps?)(?: (?:for|to) (?:the )?programmer)?",
 }
 """what the programmer gets of the analyst's summary"""
 
@@ -39,9 +39,10 @@ _LEFT_OUT: Final = {
 """sections that stay behind; they are known so that they end the one before them"""
 
 _REQUIRED = re.compile(
-    rf"{LEAD}(?:(?:required|requested|necessary|mandatory|blocking) (?:changes?|fix(?:es)?|items?|issues?|revisions?)"
-    rf"|changes? (?:required|requested|needed)|must[ -](?:fix|change|do)|blockers?){DECOR}"
-    rf"(?:\([^)\n]*\){DECOR})?(?::(?!{DECOR}(?:none|nothing|n/a)\b)|$)",
+    rf"{LEAD}(?:(?:required|requested|necessary|mandatory|blocking)[ _-]+"
+    r"(?:changes?|fix(?:es)?|items?|issues?|revisions?|modifications?)"
+    r"|changes?[ _-]+(?:required|requested|needed)|must[ _-]+(?:fix|change|do)|blockers?)\b[^\n:.]{0,40}"
+    rf"(?::(?!{DECOR}(?:none|nothing|n/a)\b)|$)",
     re.MULTILINE | re.IGNORECASE,
 )
 _HEADING = re.compile(
@@ -84,14 +85,16 @@ def _required(text: str) -> list[int]:
     ranks = {match.start(): _rank(match) for match in own(_HEADING, text)}
     kept: list[int] = []
     inside = offset = 0
+    after_gap = False
     for number, line in enumerate(text.split("\n")):
         rank = ranks.get(offset, _INLINE)
         if offset in titles:
             inside = min(rank, _LABEL)
-        elif rank <= inside:
-            inside = 0
+        elif rank <= inside or (after_gap and line[:1].isalpha()):
+            inside = 0  # a heading, or a paragraph of its own
         if inside:
             kept.append(number)
+        after_gap = not line.strip()
         offset += len(line) + 1
     return kept
 

@@ -1,11 +1,9 @@
 """The driver: starts or resumes a run, carries out its steps, and leaves a state that the next start can use."""
 
-import re
+import contextlib
 import secrets
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Final
 
 from quintet.api.client import ApiClient
@@ -19,25 +17,38 @@ from quintet.errors import (
     ResponseTimeout,
     RunError,
     StateError,
+    TaskError,
+    TokensUsedUp,
 )
 from quintet.loop import command, flow, journal
+from quintet.loop.books import Books, Listener
 from quintet.loop.clock import Clock, RealClock
 from quintet.loop.flow import Ask, Dispatched, Finished, NoReply, Outcome, Replied, Step, Verified, Verify
 from quintet.loop.handoff import Handoff, Patience, Reply, Request
-from quintet.loop.lock import directory_lock, sign
-from quintet.loop.notify import Notifier
+from quintet.loop.lock import directory_lock, sign_again
 from quintet.loop.postprocess import post_process, start_commit, uncommitted
 from quintet.loop.prompts import Prompts
-from quintet.loop.responses import TMP, Responses
+from quintet.loop.responses import Responses
+from quintet.loop.saved import (
+    archive_state,
+    can_resume,
+    find_saved,
+    has_all_terminals,
+    is_folder_name,
+    new_run_id,
+    without_terminals,
+)
 from quintet.loop.signals import Interrupted, Signals
-from quintet.loop.state import State, Status, load_state, put_aside, save_state
+from quintet.loop.state import State, Status
 from quintet.loop.task import Task, parse_task
 from quintet.loop.terminals import REACH_SECONDS, Terminals, exit_terminals
+from quintet.loop.tokens import Ledger
 
 Connect = Callable[[str, State], ApiClient]
 """from an address (empty: bring your own server) and the run's state to a client"""
-Listener = Callable[[journal.Event], None]
 EXIT_CODES: Final = {Status.PASS: 0, Status.FAIL: 1, Status.RUNNING: 1}
+TOKENS_USED_UP: Final = 3
+"""the exit code of a run that has reached its limit of tokens"""
 
 
 @dataclass
@@ -50,16 +61,10 @@ class Driver:
     clock: Clock = RealClock()
 
     def __post_init__(self) -> None:
-        self.state = State()
         self.signals = Signals()
+        self.books = Books(self.settings, self.signals, self.listeners)
         self.api: ApiClient | None = None
-        self._journal: journal.Journal | None = None
-        self._early: list[journal.Event] = []
-        self._old: State | None = None
-        """the earlier run whose state is in the way of a new one"""
-        self._ours = False
-        """whether the state file is this run's"""
-        self._notifier = Notifier(self.settings, lambda text: self.emit(journal.Warned(text=text)))
+        self._ledger = Ledger(self.settings)
 
     def run(self) -> int:
         """Carry the task to its end; the exit code says which."""
@@ -73,29 +78,24 @@ class Driver:
                 if not self.state.run_id:
                     raise
                 self._stop(str(error))
-                return 1
+                return TOKENS_USED_UP if isinstance(error, TokensUsedUp) else 1
             finally:
                 self.signals.last_words()
-                self._notifier.flush()
+                self.books.notifier.flush()
                 if self.api:
                     self.api.close()
 
     def emit(self, event: journal.Event) -> None:
-        """Write an event to the journal and tell those who watch. A journal that cannot be written stops nothing."""
-        if self._journal is None:
-            self._early.append(event)
-            return
-        try:
-            event = self._journal.write(event)
-        except OSError as error:
-            event = event.model_copy(update={"at": f"(journal: {error.strerror})"})
-        for listener in self.listeners:
-            listener(event)
-        self._notifier(event)
+        """Tell of something that happened."""
+        self.books.emit(event)
+
+    @property
+    def state(self) -> State:
+        return self.books.state
 
     def _run(self) -> int:
-        saved = self._resumable()
-        task = self._resume(saved) if saved else self._start()
+        found = find_saved(self.settings, self.books.warn)
+        task = self._resume(found.resumable) if found.resumable else self._start(found.old)
         while not isinstance(step := flow.next_step(self.state, self.settings), Finished):
             self._carry_out(step, task)
         self._finish(step)
@@ -103,44 +103,12 @@ class Driver:
 
     # -- beginning
 
-    def _resumable(self) -> State | None:
-        """The saved run to go on with, or None for a new one; a state that cannot be read is put aside."""
-        path, wish = self.settings.state_file, self.settings.resume
-        try:
-            saved = load_state(path, self.settings.provider)
-            reason = "there is no saved run" if saved is None else _why_not(saved)
-        except StateError as error:
-            saved, reason = None, f"{error}; it is kept as {put_aside(path, 'unreadable').name}"
-            self.emit(journal.Warned(text=reason))
-        if wish and reason:
-            raise RunError(f"cannot resume: {reason}")
-        if saved and (reason or wish is False):
-            self._old = saved
-            return None
-        return saved
-
-    def _archive_state(self, saved: State) -> None:
-        """Keep an old state with its run, also where the archive is on another file system."""
-        path = self.settings.state_file
-        folder = self.settings.wd / TMP / (saved.run_id if _is_folder_name(saved.run_id) else "earlier-runs")
-        target, number = folder / path.name, 1
-        while target.exists():
-            number += 1
-            target = folder / f"{path.stem}-{number}{path.suffix}"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            shutil.move(path, target)
-        except OSError as error:
-            raise StateError(f"{path}: cannot be moved to the archive ({error.strerror})") from None
-        if saved.final_status is Status.RUNNING and _complete(saved):
-            self.emit(journal.Warned(text=f"the unfinished run {saved.run_id} is left behind; its state is {target}"))
-
-    def _start(self) -> Task:
+    def _start(self, old: State | None) -> Task:
         settings = self.settings
         if not settings.prompt.strip():
             raise RunError("there is no task: name a task file with PROMPT_FILE or --prompt-file")
         task = parse_task(settings.prompt, settings.prompt_file or "the prompt")
-        run_id = _new_run_id()
+        run_id = new_run_id()
         blank = State(
             api=settings.api,
             provider=settings.provider,
@@ -151,6 +119,7 @@ class Driver:
         )
         state = flow.first_state(blank, settings)
         terminals = self._open(state, settings.api)
+        state = replace(state, session_name=self._session_name(run_id))
         self.emit(
             journal.RunStarted(
                 run_id=run_id, wd=state.wd, start_agent=settings.start_agent, start_commit=state.start_commit
@@ -158,14 +127,21 @@ class Driver:
         )
         if settings.post_git_commit and (dirty := uncommitted(settings)):
             text = f"the work tree has {len(dirty)} uncommitted changes; they will be in the commit after a PASS"
-            self.emit(journal.Warned(text=text))
-        if self._old:
-            self._archive_state(self._old)
-            if self._old.final_status is Status.RUNNING and not _complete(self._old) and self._old.api == settings.api:
-                exit_terminals(terminals.api, self._old)
-        # before the last terminal is ready a saved state names fewer than five, and nobody resumes into it
-        self._save(terminals.init_new_run(state, lambda partial: None if _complete(partial) else self._write(partial)))
+            self.books.warn(text)
+        if old:
+            self._leave_behind(old, terminals.api)
+        self.books.save(terminals.init_new_run(state, self.books.write_partial))
         return task
+
+    def _leave_behind(self, old: State, api: ApiClient) -> None:
+        """Archive an old state; of a run that never came to its terminals, end those that it had."""
+        target = archive_state(self.settings, old)
+        if old.final_status is not Status.RUNNING:
+            return
+        if has_all_terminals(old):
+            self.books.warn(f"the unfinished run {old.run_id} is left behind; its state is {target}")
+        elif old.api == self.settings.api:
+            exit_terminals(api, old)
 
     def _resume(self, saved: State) -> Task:
         settings = self.settings
@@ -173,29 +149,52 @@ class Driver:
             saved,
             api=settings.api or saved.api,
             # a state that another tool has written knows no run id, and a damaged one may have lost its prompt
-            run_id=saved.run_id if _is_folder_name(saved.run_id) else _new_run_id(),
+            run_id=saved.run_id if is_folder_name(saved.run_id) else new_run_id(),
             prompt=saved.prompt if saved.prompt.strip() else settings.prompt,
         )
-        task = parse_task(saved.prompt, "the saved run's prompt")
-        self._ours = True
+        task = self._saved_task(saved)
+        self.books.ours = True
         terminals = self._open(saved, saved.api)
         step = flow.next_step(saved, settings)
         self.emit(journal.RunResumed(run_id=saved.run_id, step=getattr(step, "key", "")))
         if settings.prompt.strip() and settings.prompt != saved.prompt:
-            self.emit(journal.Warned(text="the prompt differs from that of the saved run, which goes on with its own"))
-        terminals.verify_resume_terminals(saved)
-        self._save(replace(saved, last_error=""))
+            self.books.warn("the prompt differs from that of the saved run, which goes on with its own")
+        self.books.save(replace(self._with_terminals(saved, terminals), last_error=""))
         return task
+
+    def _with_terminals(self, saved: State, terminals: Terminals) -> State:
+        """The saved run with terminals that are there: its own, or new ones where they were ended or lost."""
+        if has_all_terminals(saved):
+            try:
+                terminals.verify_resume_terminals(saved)
+            except RunError as error:
+                if not terminals.api.own:
+                    raise
+                self.books.warn(f"{error}; the run goes on with new terminals")
+            else:
+                return saved
+        exit_terminals(terminals.api, saved)
+        fresh = replace(without_terminals(saved), session_name=self._session_name(saved.run_id))
+        return terminals.init_new_run(fresh, self.books.write_partial)
+
+    def _session_name(self, run_id: str) -> str:
+        """A name of our own choice where the server is ours; another one each time, since the old may linger."""
+        return f"{run_id}-{secrets.token_hex(2)}" if self.handoff.api.own else ""
+
+    def _saved_task(self, saved: State) -> Task:
+        try:
+            return parse_task(saved.prompt, "the saved run's prompt")
+        except TaskError:
+            if not self.settings.prompt.strip():
+                raise
+            return parse_task(self.settings.prompt, self.settings.prompt_file or "the prompt")
 
     def _open(self, state: State, api: str) -> Terminals:
         """Open the run's folder and its journal, and connect to the server."""
         self.responses = Responses(self.settings.wd, state.run_id)
         self.responses.ensure_response_dir()
-        self._journal = journal.Journal(self.responses.archive / "journal.jsonl")
-        early, self._early = self._early, []
-        for event in early:
-            self.emit(event)
-        self.state = state
+        self.books.open_journal(self.responses.archive)
+        self.books.state = state
         self.api = self.connect(api, state)
         patience = Patience(self.clock, REACH_SECONDS)
         while True:
@@ -204,7 +203,7 @@ class Driver:
                 break
             except PassingFault as fault:
                 patience.wait(fault)
-        self.handoff = Handoff(self.api, self.responses, self.settings, self.clock, self.emit, self._put_back)
+        self.handoff = Handoff(self.api, self.responses, self.settings, self.clock, self._heard, self._put_back)
         return Terminals(self.api, self.settings, self.clock, self.emit)
 
     # -- the loop
@@ -227,19 +226,33 @@ class Driver:
         """Send the step's prompt, unless an earlier process has, and wait for the reply."""
         prompts = Prompts(self.settings, task, self.state)
         prompt = prompts.build(step)
-        arrived = False
         if self.state.dispatched != step.key:
+            self._ledger.check(self.state.tokens_used)
             self._dispatch(step)
             arrived = self._send(step, prompt)
-        reminder = prompts.build_reminder(step, "" if arrived else prompt)
+        else:
+            arrived = self._arrived(step, prompt)
+        lost = "" if arrived else str(self.responses.archive / self._keep_prompt(prompt, self._name(step)))
         request = Request(
             terminal_id=self.state.terminals[step.role.name].id,
             role=step.role,
-            reminder=self._deliverable(reminder, f"{self._name(step)}-reminder"),
+            reminder=prompts.build_reminder(step, lost),
             since=self.state.dispatched_at,
-            uncertain=not arrived,
         )
         return self.handoff.wait_for_response_file(request)
+
+    def _arrived(self, step: Ask, prompt: str) -> bool:
+        """Whether a prompt that an earlier process was about to send has arrived; our own server knows."""
+        if not self.handoff.api.own:
+            return False
+        terminal = self.handoff.api.get_terminal(self.state.terminals[step.role.name].id)
+        if terminal.get("dispatch_id") == self._dispatch_id(step):
+            return True
+        self.books.note(f"the last prompt had not reached {step.role}; it is sent now")
+        return self._send(step, prompt)
+
+    def _dispatch_id(self, step: Ask) -> str:
+        return f"{self.state.run_id}-{step.key}"
 
     def _send(self, step: Ask, prompt: str) -> bool:
         """Send the prompt; False where it may or may not have arrived."""
@@ -248,12 +261,12 @@ class Driver:
         told = {"step": step.key, "role": step.role.name, "round": step.round, "cycle": step.cycle, "file": file}
         self.emit(journal.PromptSent.model_validate(told | {"characters": len(prompt)}))
         try:
-            return self.handoff.send(terminal, self._deliverable(prompt, name), f"{self.state.run_id}-{step.key}")
+            return self.handoff.send(terminal, self._deliverable(prompt, name), self._dispatch_id(step))
         except MaybeDone:
             raise
         except ApiError:
             # it cannot have arrived, so the next start has to send it
-            self._save(replace(self.state, dispatched="", dispatched_at=0))
+            self.books.save(replace(self.state, dispatched="", dispatched_at=0))
             raise
 
     def _dispatch(self, step: Ask) -> None:
@@ -263,10 +276,10 @@ class Driver:
         with self.signals.deferred():
             stale = self.responses.clear_stale_response(step.role, number)
             if stale:
-                self._save(replace(self.state, sequence=number))
+                self.books.save(replace(self.state, sequence=number))
             self._fold(step, Dispatched(self.responses.file_time()))
         if stale:
-            self.emit(journal.Warned(text=f"{step.role} had an old response file; it is kept as {stale.name}"))
+            self.books.warn(f"{step.role} had an old response file; it is kept as {stale.name}")
 
     def _name(self, step: Ask) -> str:
         """The name of the step's files in the archive."""
@@ -288,6 +301,8 @@ class Driver:
 
     def _take(self, step: Ask, reply: Reply) -> None:
         """Archive, fold, save, and only then remove: at no moment is a reply in no safe place."""
+        terminal, model = self.state.terminals[step.role.name], self.settings.agents[step.role.name].model
+        tokens, cost = self._ledger.close(self.handoff.api, terminal, model)
         with self.signals.deferred():
             number = self.state.sequence + 1
             kept = self.responses.keep(step.role, number, reply.text)
@@ -298,9 +313,12 @@ class Driver:
                     characters=len(reply.text),
                     source=reply.source,
                     file=kept.name,
+                    tokens=tokens,
+                    cost=cost,
                 )
             )
-            self.state = replace(self.state, sequence=number)
+            used = self.state.tokens_used + (tokens.total if tokens else 0)
+            self.books.state = replace(self.state, sequence=number, tokens_used=used)
             self._fold(step, Replied(reply.text))
             if reply.source == "file":
                 self.responses.drop(step.role)
@@ -308,36 +326,33 @@ class Driver:
     def _fold(self, step: Step, outcome: Outcome) -> None:
         with self.signals.deferred():
             state, events = flow.apply(self.state, step, outcome, self.settings)
-            self._save(state)
+            self.books.save(state)
             for event in events:
                 self.emit(event)
 
-    def _save(self, state: State) -> None:
-        self.state = state
-        self._write(state)
-
-    def _write(self, state: State) -> None:
-        with self.signals.deferred():
-            save_state(state, self.settings.state_file)
-            self._ours = True
+    def _heard(self, event: journal.Event) -> None:
+        """What the wait tells; before a reminder the tokens are read, because it begins another turn."""
+        if isinstance(event, journal.Reminded):
+            self._ledger.note(self.handoff.api, self.state.terminals[event.role].id)
+        self.emit(event)
 
     def _put_back(self) -> None:
         """Agents may clean the work tree in the middle of their turn."""
         if not self.responses.ready:
             self.responses.ensure_response_dir()
-            sign(self.settings.wd)
+        sign_again(self.settings.wd)
         if not self.settings.state_file.exists():
-            self._save(self.state)
+            self.books.save(self.state)
 
     # -- the end
 
     def _finish(self, step: Finished) -> None:
-        self._save(replace(self.state, final_status=step.status))
+        self.books.save(replace(self.state, final_status=step.status))
         if step.status is Status.PASS:
             post_process(
-                self.settings,
-                lambda text: self.emit(journal.Noted(text=text)),
-                lambda text: self.emit(journal.Warned(text=text)),
+                replace(self.settings, prompt=self.state.prompt),
+                self.books.note,
+                self.books.warn,
             )
         self.emit(journal.RunFinished(status=step.status, round=self.state.current_round))
         self._clean_up()
@@ -348,33 +363,20 @@ class Driver:
         if not self.state.run_id:
             return
         try:
-            if self._ours:
-                self._save(replace(self.state, last_error=reason))
+            if self.books.ours:
+                self.books.save(replace(self.state, last_error=reason))
         except StateError as error:
             reason = f"{reason}; {error}"
-        self.emit(journal.RunStopped(reason=reason))
         self._clean_up()
+        if self.books.ours and self.settings.cleanup_on_exit:
+            self._forget_terminals()
+        self.emit(journal.RunStopped(reason=reason, resumable=self.books.ours and can_resume(self.state)))
 
     def _clean_up(self) -> None:
         if self.settings.cleanup_on_exit and self.api:
             exit_terminals(self.api, self.state)
 
-
-def _why_not(saved: State) -> str:
-    """Why a saved run cannot be gone on with; nothing where it can."""
-    if saved.final_status is not Status.RUNNING:
-        return f"the saved run has ended with {saved.final_status}"
-    return "" if _complete(saved) else "the saved run was interrupted before its terminals were there"
-
-
-def _complete(saved: State) -> bool:
-    return all(terminal.id for terminal in saved.terminals.values())
-
-
-def _new_run_id() -> str:
-    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
-
-
-def _is_folder_name(run_id: str) -> bool:
-    """Whether a run id from a file names a folder below `.tmp/`, and nothing else."""
-    return bool(re.fullmatch(r"\w[\w.-]{0,100}", run_id))
+    def _forget_terminals(self) -> None:
+        """What was ended is not resumed into: the next start gives the same step to new terminals."""
+        with contextlib.suppress(StateError):
+            self.books.save(without_terminals(self.state))

@@ -7,7 +7,7 @@ from typing import Final, Literal
 from quintet.api.client import ApiClient
 from quintet.api.status import AT_REST, TerminalStatus
 from quintet.config import Settings
-from quintet.errors import AgentError, MaybeDone, NoResponse, PassingFault, ResponseTimeout
+from quintet.errors import AgentError, MaybeDone, NoResponse, PassingFault, Refused, ResponseTimeout
 from quintet.loop.clock import Clock
 from quintet.loop.journal import Event, GuardReleased, PermissionAsked, Reminded, ServerFault
 from quintet.loop.responses import Look, Responses
@@ -44,8 +44,6 @@ class Request:
     """what to send an agent that is idle without a response"""
     since: int
     """the dispatch, by the clock of the response file"""
-    uncertain: bool = False
-    """it is not certain that the prompt has arrived; the reminder repeats it and is sent in any case"""
 
 
 @dataclass
@@ -65,13 +63,13 @@ class Handoff:
         """Wait until the agent has written its response and is at rest."""
         return _Wait(self, request).run()
 
-    def send(self, terminal_id: str, message: str, dispatch_id: str = "") -> bool:
-        """Send input; False where it may or may not have arrived.
+    def send(self, terminal_id: str, message: str, dispatch_id: str = "", seconds: float | None = None) -> bool:
+        """Send input, with so many seconds of patience; False where it may or may not have arrived.
 
         What may have arrived is never sent again, unless the server can tell it from a new one.
         """
         safe_to_repeat = self.api.own and bool(dispatch_id)
-        patience = Patience(self.clock, self.settings.response_timeout)
+        patience = Patience(self.clock, self.settings.response_timeout if seconds is None else seconds)
         while True:
             try:
                 self.api.send_input(terminal_id, message, dispatch_id)
@@ -137,6 +135,7 @@ class _Wait:
         self.clock = self.handoff.clock
         self.settings = self.handoff.settings
         self.begun = self.armed_at = self.clock.now()
+        self.poll_seconds = max(self.settings.poll_seconds, SETTLED_SECONDS)
         self.status = TerminalStatus.UNKNOWN
 
     def run(self) -> Reply:
@@ -146,7 +145,7 @@ class _Wait:
             self._look(now)
             if now >= next_poll or (self.seen and not self.retry):
                 status = self._read_status()
-                next_poll = now + (self.retry or self.settings.poll_seconds)
+                next_poll = now + (self.retry or self.poll_seconds)
                 if status and (reply := self._judge(status)):
                     return reply
             if now - self.begun >= self.settings.response_timeout:
@@ -161,13 +160,13 @@ class _Wait:
     def _pause(self, now: float, next_poll: float) -> float:
         """Short while a file waits for its agent to come to rest, longer the longer that takes."""
         if self.seen and not self.retry:
-            return min(max(0.02 * (now - self.seen_since), SETTLED_SECONDS), self.settings.poll_seconds)
+            return min(max(0.02 * (now - self.seen_since), SETTLED_SECONDS), self.poll_seconds)
         return min(LOOK_SECONDS, max(next_poll - now, SETTLED_SECONDS))
 
     def _read_status(self) -> TerminalStatus | None:
         self.handoff.tick()
         try:
-            self.status = self.handoff.api.get_status(self.request.terminal_id)
+            self.status = self.handoff.api.get_status(self.request.terminal_id, seconds=self._left())
         except PassingFault as fault:
             if not self.retry:
                 self.handoff.emit(ServerFault(text=f"{fault}; asking again"))
@@ -180,7 +179,7 @@ class _Wait:
     def _judge(self, status: TerminalStatus) -> Reply | None:
         now = self.clock.now()
         if status is TerminalStatus.ERROR:
-            raise AgentError(f"{self._who()}: the agent has failed or is gone; look at its terminal, then start again")
+            raise AgentError(f"{self._who()}: the agent has failed or is gone; its terminal shows more")
         if status in AT_REST:
             return self._take(now) or self._at_rest(now)
         self.idle_since = None
@@ -211,7 +210,7 @@ class _Wait:
             self.idle_since = now
         if now - self.idle_since < grace or self._still_settling(now):
             return None
-        if self.reminders < max(self.settings.max_file_reminders, int(self.request.uncertain)):
+        if self.reminders < self.settings.max_file_reminders:
             self._remind()
             return None
         return self._give_up()
@@ -223,7 +222,7 @@ class _Wait:
         """Ask for the file; this re-arms the guard and the grace, never the timeout."""
         self.reminders += 1
         self.handoff.emit(Reminded(role=self.request.role.name, number=self.reminders))
-        self.handoff.send(self.request.terminal_id, self.request.reminder)
+        self.handoff.send(self.request.terminal_id, self.request.reminder, seconds=self._left())
         self.started, self.idle_since, self.armed_at = False, None, self.clock.now()
 
     def _permission(self, now: float) -> None:
@@ -237,7 +236,8 @@ class _Wait:
         if accepted:
             try:
                 self.handoff.api.accept_permission(self.request.terminal_id)
-            except PassingFault as fault:
+            except (PassingFault, Refused) as fault:
+                # somebody else may have answered it meanwhile
                 self.handoff.emit(ServerFault(text=str(fault)))
 
     def _tell_permission(self, accepted: bool) -> None:
@@ -259,6 +259,10 @@ class _Wait:
         if not text.strip():
             raise NoResponse(f"{self._who()}: idle, without a response file and without an answer on its screen")
         return Reply(text, "screen")
+
+    def _left(self) -> float:
+        """The time that is left, and a moment for the last question."""
+        return max(self.settings.response_timeout - (self.clock.now() - self.begun), 1.0)
 
     def _who(self) -> str:
         return f"{self.request.role} (terminal {self.request.terminal_id})"

@@ -49,6 +49,20 @@ class PromptSent(_Event):
     file: str = ""
 
 
+class TurnTokens(BaseModel):
+    """What a turn has cost, by the agent's own record; the cached ones are part of the input."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    input: int = 0
+    cached: int = 0
+    output: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.input + self.output
+
+
 class ReplyTaken(_Event):
     event: Literal["reply_taken"] = "reply_taken"
     step: str
@@ -56,6 +70,9 @@ class ReplyTaken(_Event):
     characters: int
     source: Literal["file", "screen"]
     file: str = ""
+    tokens: TurnTokens | None = None
+    cost: float | None = None
+    """by the user's prices"""
 
 
 class ReviewJudged(_Event):
@@ -134,6 +151,7 @@ class Warned(_Event):
 class RunStopped(_Event):
     event: Literal["run_stopped"] = "run_stopped"
     reason: str
+    resumable: bool = True
 
 
 class RunFinished(_Event):

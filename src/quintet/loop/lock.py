@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from quintet.errors import RunError
-from quintet.loop.responses import TMP
+from quintet.loop.responses import TMP, make_tmp
 
 PID_FILE = TMP / "quintet.pid"
 
@@ -33,10 +33,16 @@ def directory_lock(wd: Path) -> Iterator[None]:
 def sign(wd: Path) -> None:
     """Leave the process id for a second run to name."""
     try:
-        (wd / TMP).mkdir(exist_ok=True)
+        make_tmp(wd)
         (wd / PID_FILE).write_text(f"{os.getpid()}\n", encoding="utf-8")
     except OSError as error:
         raise RunError(f"{wd / PID_FILE}: cannot be written ({error.strerror})") from None
+
+
+def sign_again(wd: Path) -> None:
+    """Put the process id back where an agent has deleted it."""
+    if not (wd / PID_FILE).exists():
+        sign(wd)
 
 
 def _holder(wd: Path) -> str:

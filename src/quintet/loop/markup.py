@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Final, NamedTuple
 
-DECOR = r"[ \t*_#+`•\-]*"
+DECOR = r"[ \t\u00a0*_#+`•✅❌✔✗\ufe0f\-]*+"
 """what may stand around a label or a verdict; never `>`, so a quoted line matches nothing"""
 LEAD = rf"^{DECOR}(?:\d{{1,2}}[.)]{DECOR})?"
 """the start of a line that carries a label: decoration, or a number in a list"""
@@ -28,7 +28,7 @@ def normalise(text: str) -> str:
 def label(name: str) -> re.Pattern[str]:
     """A line that opens the section `name`: `NAME:`, `**Name:** text`, `## Name`."""
     words = r"[\\_ \t]+".join(re.escape(word) for word in name.split("_"))
-    return re.compile(rf"{LEAD}{words}{DECOR}(?::|$)", re.MULTILINE | re.IGNORECASE)
+    return re.compile(rf"{LEAD}{words}{DECOR}(?:\([^()\n]{{1,40}}\){DECOR})?(?::|$)", re.MULTILINE | re.IGNORECASE)
 
 
 def fences(text: str) -> Iterator[tuple[int, int]]:

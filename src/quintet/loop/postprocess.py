@@ -55,9 +55,11 @@ def _archive(wd: Path, say: Say, warn: Say) -> bool:
     if outcome.exit_code == command.NOT_FOUND:
         warn("OpenSpec archive failed: the command openspec is not installed (npm install -g @fission-ai/openspec)")
         return False
-    if outcome.exit_code or (folder / names[0]).is_dir():
+    if outcome.exit_code:
         warn(f"OpenSpec archive of {names[0]} failed: {outcome.last_line}")
         return False
+    if (folder / names[0]).is_dir():
+        warn(f"openspec says that it has archived {names[0]}, but {folder / names[0]} is still there")
     say(f"OpenSpec change {names[0]} archived")
     return True
 

@@ -16,6 +16,14 @@ from quintet.roles import Role
 TMP: Final = RESPONSE_DIR.parent
 
 
+def make_tmp(wd: Path) -> None:
+    """Make `.tmp/`, which ignores itself."""
+    (wd / TMP).mkdir(exist_ok=True)
+    ignore = wd / TMP / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n", encoding="utf-8")
+
+
 @dataclass(frozen=True)
 class Look:
     """What one look at a response file saw; two equal looks mean that nobody is writing."""
@@ -47,11 +55,9 @@ class Responses:
     def ensure_response_dir(self) -> None:
         """Make the directory for responses, and have `.tmp/` ignore itself."""
         try:
-            (self.wd / RESPONSE_DIR).mkdir(parents=True, exist_ok=True)
-            self.archive.mkdir(parents=True, exist_ok=True)
-            ignore = self.wd / TMP / ".gitignore"
-            if not ignore.exists():
-                ignore.write_text("*\n", encoding="utf-8")
+            make_tmp(self.wd)
+            (self.wd / RESPONSE_DIR).mkdir(exist_ok=True)
+            self.archive.mkdir(exist_ok=True)
         except OSError as error:
             raise RunError(f"{error.filename}: cannot be made ({error.strerror})") from None
 

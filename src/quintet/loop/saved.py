@@ -4,6 +4,7 @@ import re
 import secrets
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -26,7 +27,7 @@ def find_saved(settings: Settings, warn: Callable[[str], None]) -> Found:
     path, wish = settings.state_file, settings.resume
     try:
         saved = load_state(path, settings.provider)
-        reason = "there is no saved run" if saved is None else _why_not(saved)
+        reason = "there is no saved run" if saved is None else _why_not(saved, settings.wd)
     except StateError as error:
         saved, reason = None, f"{error}; it is kept as {put_aside(path, 'unreadable').name}"
         warn(reason)
@@ -56,6 +57,19 @@ def has_all_terminals(saved: State) -> bool:
     return all(terminal.id for terminal in saved.terminals.values())
 
 
+def can_resume(saved: State) -> bool:
+    """Whether there is something to go on with: terminals, or work that was delivered before they ended."""
+    return has_all_terminals(saved) or saved.sequence > 0
+
+
+def without_terminals(saved: State) -> State:
+    """The same run for new terminals, which know nothing yet: the current step is asked for again."""
+    blank = State()
+    return replace(
+        saved, terminals=blank.terminals, session_name="", full_summary_sent={}, dispatched="", dispatched_at=0
+    )
+
+
 def new_run_id() -> str:
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
 
@@ -65,8 +79,12 @@ def is_folder_name(run_id: str) -> bool:
     return bool(re.fullmatch(r"\w[\w.-]{0,100}", run_id))
 
 
-def _why_not(saved: State) -> str:
+def _why_not(saved: State, wd: Path) -> str:
     """Why a saved run cannot be gone on with; nothing where it can."""
     if saved.final_status is not Status.RUNNING:
         return f"the saved run has ended with {saved.final_status}"
-    return "" if has_all_terminals(saved) else "the saved run was interrupted before its terminals were there"
+    if not can_resume(saved):
+        return "the saved run was interrupted before its terminals were there"
+    if saved.wd and Path(saved.wd) != wd:
+        return f"the saved run belongs to {saved.wd}"
+    return ""

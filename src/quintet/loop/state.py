@@ -83,6 +83,8 @@ class State:
     """the notes of a review that ended without approval; they travel with the next phase's prompts"""
     sequence: int = 0
     """the number of the last file in the archive"""
+    tokens_used: int = 0
+    """by the agents' own records"""
     start_commit: str = ""
     last_error: str = ""
 
@@ -168,6 +170,7 @@ def _read(document: dict[str, Any], default_provider: str) -> State:
         dispatched_at=_number(document.get("dispatched_at"), 0),
         full_summary_sent=_texts(document.get("full_summary_sent"), None),
         sequence=_number(document.get("sequence"), 0),
+        tokens_used=_number(document.get("tokens_used"), 0),
     )
 
 

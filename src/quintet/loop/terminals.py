@@ -12,7 +12,7 @@ from quintet.config import Settings
 from quintet.errors import ApiError, PassingFault, RunError, TerminalGone
 from quintet.loop.clock import Clock
 from quintet.loop.handoff import Patience
-from quintet.loop.journal import Event, TerminalCreated, Warned
+from quintet.loop.journal import Event, PermissionAsked, TerminalCreated, Warned
 from quintet.loop.state import State, Terminal
 from quintet.roles import ROLES, Role
 
@@ -42,7 +42,10 @@ class Terminals:
         begun = self.clock.now()
         try:
             for role in ROLES:
-                state = self._create(role, state)
+                try:
+                    state = self._create(role, state)
+                except ApiError as error:
+                    raise RunError(f"{role} could not be started: {error}") from error
                 save(state)
             self._wait_until_ready(state, begun)
             self.rename(state)
@@ -64,12 +67,16 @@ class Terminals:
 
     def _wait_until_ready(self, state: State, begun: float) -> None:
         waiting = list(ROLES)
+        asking: set[Role] = set()
         while waiting:
             for role in list(waiting):
                 terminal = state.terminals[role.name]
                 status = self._reach(terminal.id)
                 if status is TerminalStatus.ERROR:
                     raise RunError(f"{role} (terminal {terminal.id}): {terminal.provider} did not start")
+                if status is TerminalStatus.WAITING_USER_ANSWER and role not in asking:
+                    asking.add(role)
+                    self.emit(PermissionAsked(role=role.name, terminal=terminal.id, accepted=False))
                 if status in AT_REST:
                     waiting.remove(role)
                     seconds = round(self.clock.now() - begun, 3)
@@ -91,7 +98,7 @@ class Terminals:
         for role in ROLES:
             terminal = state.terminals[role.name].id
             try:
-                self.api.send_input(terminal, f"/rename {role}-{terminal}")
+                self.api.send_input(terminal, f"/rename {role}-{terminal}", seconds=RENAME_SECONDS)
                 waiting[role] = self.clock.now() + RENAME_SECONDS
             except ApiError as error:
                 self.emit(Warned(text=f"{role} could not be renamed: {error}"))

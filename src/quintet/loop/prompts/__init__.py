@@ -101,10 +101,9 @@ class Prompts:
     def build_verdict_prompt(self, step: Ask) -> str:
         return self._render("tester_again", step)
 
-    def build_reminder(self, step: Ask, prompt: str = "") -> str:
-        """What an idle agent gets that wrote no response; with the whole prompt where it may never have arrived."""
-        block = "" if prompt else self._response_file(step)
-        return render("reminder", {"prompt": prompt, "response_file": block})
+    def build_reminder(self, step: Ask, prompt_file: str = "") -> str:
+        """What an idle agent gets that wrote no response; it names the prompt's file where that may have got lost."""
+        return render("reminder", {"prompt_file": prompt_file, "response_file": self._response_file(step)})
 
     def explore_block_for(self, step: Ask) -> str:
         """The explore summary: whole in a terminal's first prompt, afterwards a reference to it."""
