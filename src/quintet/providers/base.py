@@ -82,6 +82,8 @@ class Provider(ABC):
     exit_command: ClassVar[str] = "/exit"
     accept_key: ClassVar[str] = "y"
     """the tmux key that says yes to a permission prompt"""
+    clear_keys: ClassVar[tuple[str, ...]] = ("C-u",)
+    """the tmux keys that take a line out of the composer; pressed until it is empty"""
     start_seconds: ClassVar[float] = 90.0
     """how long the program may take until it is ready"""
     settle_seconds: ClassVar[float] = 1.5
@@ -99,13 +101,17 @@ class Provider(ABC):
         """The last answer in the scrollback, where there is no record; empty where none is found."""
         return text.strip()
 
-    def dialog(self, screen: Screen) -> Dialog | None:  # noqa: ARG002 - the hook's signature
-        """The start-up dialog on the screen, if any."""
+    def dialog(self, screen: Screen, folder: Path) -> Dialog | None:  # noqa: ARG002 - the hook's signature
+        """The start-up dialog on the screen, if any; the folder is that of the launch."""
         return None
 
     def record_position(self, folder: Path) -> int:  # noqa: ARG002
         """Where the agent's record ends now: a turn that begins later is after this position."""
         return 0
+
+    def keeps_record(self, folder: Path) -> bool:  # noqa: ARG002
+        """Whether there is a record that tells of this terminal's turns: then a turn it does not know has not begun."""
+        return False
 
     def read_record(self, folder: Path, since: int) -> TurnRecord | None:  # noqa: ARG002
         """The last turn that began after a position; None where none did, or where there is no record."""
@@ -119,11 +125,32 @@ class Provider(ABC):
         """The message as it has to be pasted, so that its first line is text and no command."""
         return " " + message if message[:1] in ("/", "!", "@", "#") else message
 
+    def draft(self, screen: Screen) -> str:
+        """What stands in the composer; empty where nothing does, or where that cannot be told.
+
+        A placeholder looks like text: what tells them apart is the cursor, which is before it, and behind a draft.
+        """
+        if screen.cursor is None:
+            return ""
+        column, row = screen.cursor
+        rows = screen.text.split("\n")[: row + 1]
+        for at in range(len(rows) - 1, -1, -1):
+            prompt = self._prompt_of(rows[at])
+            if prompt is not None:
+                typed = [rows[at][len(prompt) :], *(line[len(prompt) :] for line in rows[at + 1 :])]
+                return ("\n".join(typed) or " ") if at < row or column > len(prompt) else ""
+            if rows[at].strip() and not rows[at].startswith("  "):
+                break  # the cursor is not in the composer
+        return ""
+
+    def _prompt_of(self, line: str) -> str | None:
+        return next((glyph for glyph in self.prompts if line.startswith(glyph.rstrip())), None)
+
     def holds_draft(self, screen: Screen, pasted: str) -> bool:
         """Whether the composer still shows the pasted text, or the note that stands for it."""
         lines = screen.text.rstrip().split("\n")
         for line in reversed(lines):
-            prompt = next((glyph for glyph in self.prompts if line.startswith(glyph.rstrip())), None)
+            prompt = self._prompt_of(line)
             if prompt is not None:
                 return _shows(line[len(prompt.rstrip()) :], pasted)
         return False

@@ -1,5 +1,6 @@
 """The agent CLIs as programs: where they are, and which options a release knows."""
 
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from typing import Final
 from quintet.errors import ServerError
 
 HELP_SECONDS: Final = 20.0
+_VERSION = re.compile(r"\b\d+\.\d+\.\d+\b")
 PERMISSIONS: Final = "QUINTET_PERMISSIONS"
 """`ask`: the agents ask before they act; anything else: they run unattended"""
 
@@ -23,20 +25,31 @@ def find_program(name: str, env: Mapping[str, str], hint: str) -> str:
 
 
 def help_of(program: str, env: Mapping[str, str]) -> str:
-    """What a program says of its options. Asked once for each installed release."""
+    """What a program says of its options."""
+    return _ask(program, "--help", env)
+
+
+def version_of(program: str, env: Mapping[str, str]) -> tuple[int, ...]:
+    """A program's release, for instance (2, 1, 325); empty where it does not say."""
+    found = _VERSION.search(_ask(program, "--version", env))
+    return tuple(int(part) for part in found[0].split(".")) if found else ()
+
+
+def _ask(program: str, question: str, env: Mapping[str, str]) -> str:
+    """Asked once for each installed release."""
     real = Path(program).resolve()
     try:
-        changed = real.stat().st_mtime_ns
+        changed = real.stat().st_ctime_ns
     except OSError:
         changed = 0
-    return _help(program, str(real), changed, tuple(sorted(env.items())))
+    return _answer(program, question, str(real), changed, tuple(sorted(env.items())))
 
 
-@lru_cache(maxsize=32)
-def _help(program: str, real: str, changed: int, env: tuple[tuple[str, str], ...]) -> str:  # noqa: ARG001 - the key
+@lru_cache(maxsize=64)
+def _answer(program: str, question: str, real: str, changed: int, env: tuple[tuple[str, str], ...]) -> str:  # noqa: ARG001 - the key
     try:
         done = subprocess.run(
-            [program, "--help"],
+            [program, question],
             env=dict(env),
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -15,3 +15,5 @@ class Screen:
     """the program in front (tmux: pane_current_command); empty where it is not known"""
     alternate: bool = False
     """whether the program uses the alternate screen"""
+    cursor: tuple[int, int] | None = None
+    """column and row of the cursor, from 0; None where they are not known"""

@@ -1,9 +1,11 @@
 """The HTTP application."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from typing import Protocol
 
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.encoders import jsonable_encoder
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -19,8 +21,28 @@ from quintet.server.refusals import Refusal, TmuxError
 from quintet.server.routes import router
 
 
+class Pages(Protocol):
+    """What people look at, brought by whoever starts the server: this room knows nothing of runs."""
+
+    @property
+    def router(self) -> APIRouter: ...
+
+    @property
+    def open_paths(self) -> frozenset[str]:
+        """What holds no secret and is given without a token."""
+
+    async def watch(self, tell: Callable[..., None], watched: Callable[[], bool]) -> None:
+        """Add to the events for as long as the server lives."""
+
+
 def create_app(
-    make_hub: Callable[[], Hub], *, token: str = "", hosts: Iterable[str] = (), any_address: bool = False
+    make_hub: Callable[[], Hub],
+    *,
+    token: str = "",
+    hosts: Iterable[str] = (),
+    any_address: bool = False,
+    pages: Pages | None = None,
+    read_only: bool = False,
 ) -> FastAPI:
     """An application; its hub is made on the event loop that serves it."""
 
@@ -28,7 +50,10 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         hub = app.state.hub = make_hub()
         await hub.open()
+        watching = asyncio.create_task(pages.watch(hub.events.add, lambda: hub.events.watched)) if pages else None
         yield
+        if watching is not None:
+            watching.cancel()
         await hub.close()
 
     app = FastAPI(
@@ -40,10 +65,19 @@ def create_app(
         lifespan=lifespan,
     )
     app.include_router(router)
+    if pages is not None:
+        app.include_router(pages.router)
     app.add_exception_handler(QuintetError, _refused)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_middleware(Guard, token=token, hosts=tuple(hosts), any_address=any_address)
+    app.add_middleware(
+        Guard,
+        token=token,
+        hosts=tuple(hosts),
+        any_address=any_address,
+        open_paths=pages.open_paths if pages is not None else frozenset(),
+        read_only=read_only,
+    )
     return app
 
 

@@ -7,12 +7,13 @@ from typing import Annotated, Final
 
 from fastapi import Query
 
-from quintet.api.models import CreateBody
+from quintet.api.models import MAX_MESSAGE, CreateBody
 from quintet.errors import ProfileError
 from quintet.providers.registry import find_provider
+from quintet.server.delivery import clean
 from quintet.server.places import PREFIX, profile_name, session_name
 from quintet.server.profiles import load_profile
-from quintet.server.refusals import BadRequest
+from quintet.server.refusals import BadRequest, TooLong
 from quintet.server.session import Wish
 
 _MODEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/@\[\]-]{0,127}")
@@ -46,10 +47,31 @@ def wish(  # noqa: PLR0917 - FastAPI passes each parameter by its name
     arguments = (*args, *body.args)
     if len(arguments) > MOST_ARGUMENTS or any(len(word) > LONGEST_ARGUMENT or "\0" in word for word in arguments):
         raise BadRequest(f"args: at most {MOST_ARGUMENTS} of at most {LONGEST_ARGUMENT} characters")
-    if not all(_VARIABLE.fullmatch(name) and "\0" not in value for name, value in body.env_vars.items()):
+    env = body.env_vars or {}
+    if not all(_VARIABLE.fullmatch(name) and "\0" not in value for name, value in env.items()):
         raise BadRequest("env_vars: a name has to be letters, digits and _")
     cwd = _directory(working_directory)
-    return Wish(found, profile.name, profile.instructions, cwd, model or "", arguments, body.env_vars)
+    initial = body.initial_message
+    if initial is not None and not clean(check_length(initial, "initial_message")).strip():
+        raise BadRequest("initial_message: there is nothing in it to type")
+    return Wish(
+        found,
+        profile.name,
+        profile.instructions,
+        cwd,
+        model=model or "",
+        args=arguments,
+        env=env,
+        description=body.description or "",
+        initial=initial or "",
+    )
+
+
+def check_length(text: str, name: str) -> str:
+    """A text that is not too long to be typed."""
+    if len(text.encode(errors="surrogatepass")) > MAX_MESSAGE:
+        raise TooLong(f"{name}: is longer than {MAX_MESSAGE} bytes")
+    return text
 
 
 def new_session_name(name: str | None) -> str:

@@ -1,20 +1,23 @@
 """Typing into an agent, and making sure that it was taken. Nothing is ever pasted twice."""
 
 import asyncio
+import os
 import re
 import signal
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from quintet.api.status import AT_REST, TerminalStatus
+from quintet.providers.screen import Screen
 from quintet.server.facts import OPTION, REMEMBERED
 from quintet.server.launch import write_private
 from quintet.server.processes import signal_group
 from quintet.server.refusals import BadRequest, Conflict, NotTaken, TmuxError
-from quintet.server.terminal import AT_WORK, Look, Terminal
-from quintet.server.tmux import quote
+from quintet.server.terminal import AT_WORK, MUTE, Look, Terminal
+from quintet.server.tmux import CommandFailed, quote
 
 BUSY_SECONDS: Final = 3.0
 """how long input waits for an agent that is at work, before it is typed all the same"""
@@ -25,7 +28,13 @@ FIRST_AGAIN, LONGEST_AGAIN = 0.4, 3.0
 BYTES_PER_SECOND: Final = 200_000
 """a slow agent's reading of a long paste"""
 EXIT_SECONDS: Final = 1.5
+COMMAND_SECONDS: Final = 5.0
 LONGEST_ANSWER: Final = 200
+CLEAR_SECONDS: Final = 0.5
+MOST_LINES: Final = 60
+"""of a draft that is cleared line by line"""
+LONGEST_DRAFT: Final = 2000
+"""characters of a draft that are told"""
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
@@ -39,20 +48,22 @@ async def deliver(terminal: Terminal, message: str, dispatch: str = "") -> None:
     text = clean(message)
     if not text.strip():
         raise BadRequest("message: there is nothing in it to type")
+    await _until_started(terminal)  # before the lock is taken: a start may have something to type itself
     async with terminal.typing:
         if dispatch and dispatch in terminal.facts.dispatches:
             if terminal.facts.pasted and dispatch == terminal.facts.dispatches[-1]:
                 await _submit(terminal, _draft(terminal), press=False)
             return
-        await _until_ready(terminal)
+        await _check_ready(terminal)
         report = await terminal.report()
         if report.status is TerminalStatus.WAITING_USER_ANSWER:
             await _answer(terminal, text)
-        elif terminal.provider.is_command(text):
-            await _until_at_rest(terminal)
+            return
+        await _until_at_rest(terminal)
+        await _clear(terminal)
+        if terminal.provider.is_command(text):
             await _command(terminal, text)
         else:
-            await _until_at_rest(terminal)
             await _prompt(terminal, text, dispatch)
 
 
@@ -70,13 +81,14 @@ async def press(terminal: Terminal, *keys: str) -> None:
 
 async def end(terminal: Terminal) -> None:
     """End the agent: by its own command, else by signals."""
-    if terminal.ended:
-        return
     try:
         await terminal.keep(replace(terminal.facts, exiting=True))
+        if terminal.ended:
+            return
         report = await terminal.report()
         if report.status in AT_REST and not terminal.typing.locked():
             async with terminal.typing:
+                await _clear(terminal)
                 await _command(terminal, terminal.provider.exit_command, wait=False)
                 await _until(terminal, lambda look: look.end is not None, EXIT_SECONDS, 0.01)
     except (Conflict, TmuxError):
@@ -99,10 +111,16 @@ async def _until(terminal: Terminal, wanted: Callable[[Look], bool], seconds: fl
         await terminal.change(min(left, pause))
 
 
-async def _until_ready(terminal: Terminal) -> None:
-    if terminal.start is not None and not terminal.facts.ready:
-        await asyncio.wait([terminal.start], timeout=terminal.provider.start_seconds)
+async def _until_started(terminal: Terminal) -> None:
+    start = terminal.start
+    if start is not None and not start.done() and start is not asyncio.current_task():
+        await asyncio.wait([start], timeout=terminal.provider.start_seconds)
+
+
+async def _check_ready(terminal: Terminal) -> None:
     report = await terminal.report()
+    if terminal.mute:
+        raise Conflict(f"Terminal '{terminal.facts.id}' cannot take input: {MUTE}")
     if report.status is TerminalStatus.ERROR:
         raise Conflict(f"Terminal '{terminal.facts.id}' cannot take input: {report.reason}")
     if not terminal.facts.ready:
@@ -114,12 +132,40 @@ async def _until_at_rest(terminal: Terminal) -> None:
     await _until(terminal, lambda look: provider.read_screen(look.screen) in AT_REST, BUSY_SECONDS)
 
 
+async def _clear(terminal: Terminal) -> None:
+    """Take out of the composer what somebody has left there: it would be sent with the message."""
+    facts, provider = terminal.facts, terminal.provider
+    left = provider.draft((await terminal.look()).screen)
+    if left:
+        told = left.strip()[:LONGEST_DRAFT]
+        terminal.events.add("draft", terminal=facts.id, session=facts.session, state="cleared", text=told)
+    for _ in range(MOST_LINES):
+        screen = terminal.seen.screen
+        if terminal.ended or not provider.draft(screen):
+            return
+        await press(terminal, *provider.clear_keys)
+        if not await _until(terminal, partial(_differs, screen), CLEAR_SECONDS):
+            break
+    raise Conflict(f"Terminal '{facts.id}' holds a draft that cannot be cleared: somebody is typing there")
+
+
+def _differs(before: Screen, look: Look) -> bool:
+    return look.end is not None or (look.screen.text, look.screen.cursor) != (before.text, before.cursor)
+
+
 async def _guarded(terminal: Terminal, command: str) -> None:
     """Run a command on the pane, unless its program has ended: tmux itself may crash on that."""
+    if terminal.mute:
+        raise Conflict(f"Terminal '{terminal.facts.id}' cannot take input: {MUTE}")
     line = f"if-shell -F -t {terminal.pane} '#{{pane_dead}}' 'display-message -p dead' {quote(command)}"
     try:
         reply = await terminal.tmux.script(line)
+    except CommandFailed:
+        reply = ["dead"]
     except TmuxError:
+        await terminal.reconnect()
+        if not terminal.ended:
+            raise
         reply = ["dead"]
     if reply == ["dead"]:
         terminal.dirty = True
@@ -137,16 +183,21 @@ async def _answer(terminal: Terminal, text: str) -> None:
 async def _command(terminal: Terminal, text: str, *, wait: bool = True) -> None:
     await _guarded(terminal, f"send-keys -l -t {terminal.pane} -- {quote(text)}")
     provider = terminal.provider
-    await _until(terminal, lambda look: provider.holds_draft(look.screen, text), DRAFT_SECONDS)
+    at_rest = provider.read_screen(terminal.seen.screen) in AT_REST
+    seen = await _until(terminal, lambda look: provider.holds_draft(look.screen, text), DRAFT_SECONDS)
     await press(terminal, "Enter")
-    if wait and not await _until(terminal, lambda look: not provider.holds_draft(look.screen, text), FIRST_AGAIN):
+    begun = time.monotonic()
+    while wait and not await _until(terminal, lambda look: not provider.holds_draft(look.screen, text), FIRST_AGAIN):
+        if time.monotonic() - begun > COMMAND_SECONDS:
+            raise NotTaken(f"Terminal '{terminal.facts.id}' does not take the command: it still stands in its composer")
         await press(terminal, "Enter")
+    if wait and not seen and not at_rest:
+        raise NotTaken(f"Terminal '{terminal.facts.id}' is at work and shows no sign that it has taken the command")
 
 
 async def _prompt(terminal: Terminal, text: str, dispatch: str) -> None:
     facts = terminal.facts
     text = terminal.provider.escape(text)
-    at_rest = terminal.provider.read_screen(terminal.seen.screen) in AT_REST
     new = replace(
         facts,
         turn=facts.turn + 1,
@@ -154,17 +205,19 @@ async def _prompt(terminal: Terminal, text: str, dispatch: str) -> None:
         dispatches=(*facts.dispatches, dispatch)[-REMEMBERED:] if dispatch else facts.dispatches,
         pasted=True,
         typed=time.time(),
+        server=os.getpid(),
+        rested=terminal.provider.read_screen(terminal.seen.screen) in AT_REST,
     )
     buffer = f"quintet-{facts.id}"
     source = terminal.folder / "input"
     write_private(source, text)
-    await terminal.tmux.run(f"load-buffer -b {buffer} {quote(str(source))}")
+    await terminal.tmux.run(f"load-buffer -b {buffer} {quote(str(source).replace('#', '##'))}")
     # written down and pasted in one go, so that a later server knows whether it was pasted
     remember = f"set-option -p -t {terminal.pane} {OPTION} {quote(new.to_json())}"
     await _guarded(terminal, f"{remember} ; paste-buffer -p -r -d -b {buffer} -t {terminal.pane}")
     terminal.kept(new)
     terminal.events.add("turn", terminal=new.id, session=new.session, turn=new.turn, state="began")
-    await _submit(terminal, text, press=True, at_rest=at_rest)
+    await _submit(terminal, text, press=True)
 
 
 def _draft(terminal: Terminal) -> str:
@@ -175,11 +228,12 @@ def _draft(terminal: Terminal) -> str:
         return ""
 
 
-async def _submit(terminal: Terminal, text: str, *, press: bool, at_rest: bool = False) -> None:
+async def _submit(terminal: Terminal, text: str, *, press: bool) -> None:
     """Press Enter until the agent has taken what is in its composer."""
     terminal.stuck = False
     provider = terminal.provider
     before = terminal.seen.screen.text
+    rested = terminal.facts.rested
     drafted = False
     if press:
         patience = DRAFT_SECONDS + len(text) / BYTES_PER_SECOND
@@ -192,9 +246,9 @@ async def _submit(terminal: Terminal, text: str, *, press: bool, at_rest: bool =
         holds = look.end is None and provider.holds_draft(look.screen, text)
         drafted = drafted or holds
         now = time.monotonic()
-        if look.end is not None or _taken(terminal, look, holds=holds, drafted=drafted, at_rest=at_rest):
+        if look.end is not None or _taken(terminal, look, holds=holds, drafted=drafted):
             break
-        if not holds and now - begun > DRAFT_SECONDS and (look.screen.text != before or not press):
+        if rested and not holds and now - begun > DRAFT_SECONDS and (look.screen.text != before or not press):
             break  # a composer that could not be read; the screen has moved on
         if now - begun > TAKEN_SECONDS + len(text) / BYTES_PER_SECOND:
             terminal.stuck = True
@@ -205,7 +259,7 @@ async def _submit(terminal: Terminal, text: str, *, press: bool, at_rest: bool =
             again = now + pause
         await terminal.change(0.05)
     if look.end is None:
-        await terminal.keep(replace(terminal.facts, pasted=False, typed=time.time()))
+        await terminal.settle()
     await terminal.report()
     (terminal.folder / "input").unlink(missing_ok=True)
 
@@ -214,9 +268,9 @@ async def _enter(terminal: Terminal) -> None:
     await press(terminal, "Enter")
 
 
-def _taken(terminal: Terminal, look: Look, *, holds: bool, drafted: bool, at_rest: bool) -> bool:
-    """By the agent's record; else by a composer that is empty again, or by work that began with this input."""
+def _taken(terminal: Terminal, look: Look, *, holds: bool, drafted: bool) -> bool:
+    """By the agent's record; else by a draft that was seen and is gone, or by work where there was none before."""
     if terminal.provider.read_record(terminal.folder, terminal.facts.since) is not None:
         return True
     at_work = terminal.provider.read_screen(look.screen) in AT_WORK
-    return (at_work and (at_rest or not holds)) or (drafted and not holds)
+    return (drafted and not holds) or (at_work and terminal.facts.rested)

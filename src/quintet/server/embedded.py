@@ -6,12 +6,13 @@ import secrets
 import threading
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
 from quintet.errors import ServerError
-from quintet.server.app import create_app
+from quintet.server.app import Pages, create_app
 from quintet.server.hub import Hub
 from quintet.server.launch import write_private
 from quintet.server.listen import bind, make_server
@@ -24,7 +25,11 @@ class EmbeddedServer:
     """Serves only the sessions that it is given and those that are created through it. Terminals outlive it."""
 
     def __init__(
-        self, sessions: Iterable[str] = (), discovery: Path | None = None, places: Places | None = None
+        self,
+        sessions: Iterable[str] = (),
+        discovery: Path | None = None,
+        places: Places | None = None,
+        pages: Pages | None = None,
     ) -> None:
         self.token = secrets.token_urlsafe(32)
         self._sessions = [session_name(name) for name in sessions]
@@ -32,7 +37,7 @@ class EmbeddedServer:
         self._places = places or Places()
         self._socket = bind("127.0.0.1", 0)
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
-        app = create_app(self._make_hub, token=self.token)
+        app = create_app(self._make_hub, token=self.token, pages=pages)
         self._server = make_server(app)
         self._thread = threading.Thread(target=self._serve, name="quintet-server", daemon=True)
 
@@ -67,12 +72,18 @@ class EmbeddedServer:
         self._server.run(sockets=[self._socket])
 
     def _make_hub(self) -> Hub:
-        return Hub(self._places, self._sessions, on_session=self._add_session)
+        return Hub(self._places, self._sessions, on_session=self._add_session, on_tick=self._keep_word)
 
     def _add_session(self, name: str) -> None:
         if name not in self._sessions:
             self._sessions.append(name)
         self._leave_word()
+
+    def _keep_word(self) -> None:
+        """An agent may run `git clean -fdx`; where it does so right now, the next tick comes soon."""
+        if self._discovery is not None and not self._discovery.exists():
+            with suppress(OSError):
+                self._leave_word()
 
     def _leave_word(self) -> None:
         """Where the run's server is, for `status`, `watch`, `attach` and `dashboard`; readable by this user alone."""
@@ -80,6 +91,8 @@ class EmbeddedServer:
         if path is None:
             return
         word = {"url": self.url, "token": self.token, "pid": os.getpid(), "sessions": self._sessions}
+        if not path.parent.exists():
+            write_private(path.parent / ".gitignore", "*\n")  # the token must not get into a commit
         draft = path.with_name(f".{path.name}.{os.getpid()}")
         write_private(draft, json.dumps(word) + "\n")
         draft.replace(path)

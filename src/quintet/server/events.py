@@ -5,7 +5,7 @@ import json
 import secrets
 import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -64,14 +64,19 @@ class Events:
         oldest = self._kept[0].number if self._kept else self._next
         return int(number) if int(number) >= oldest - 1 else None
 
-    async def stream(self, last_id: str | None, snapshot: dict[str, Any], *, follow: bool) -> AsyncIterator[str]:
-        """Server-sent events: what a returning reader has missed, else a snapshot; then what comes."""
+    async def stream(
+        self, last_id: str | None, snapshot: Callable[[], Awaitable[dict[str, Any]]], *, follow: bool
+    ) -> AsyncIterator[str]:
+        """Server-sent events: what a returning reader has missed, else a snapshot; then what comes.
+
+        What happens while the snapshot is taken comes after it: rather told twice than lost.
+        """
         point = self.resume_point(last_id)
         self._watchers += 1
         try:
             if point is None:
                 point = self._next - 1
-                yield self._frame(point, "snapshot", snapshot)
+                yield self._frame(point, "snapshot", await snapshot())
             while True:
                 news = self._news
                 for event in [event for event in self._kept if event.number > point]:

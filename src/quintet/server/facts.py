@@ -36,6 +36,13 @@ class Facts:
     """when the last input was taken"""
     exiting: bool = False
     """its end was asked for"""
+    server: int = 0
+    """the process number of the server that has started it, or has typed into it last"""
+    rested: bool = False
+    """the agent was at rest when the last input was pasted"""
+    description: str = ""
+    initial: str = ""
+    """what became of the message that came with its creation: pending, delivered or failed"""
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), separators=(",", ":"))

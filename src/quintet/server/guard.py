@@ -12,25 +12,42 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 LONGEST_BODY: Final = 32 * 1024 * 1024
 """bytes: 4 MB of text with every character escaped"""
+_ONCE: Final = ("host", "origin", "authorization", "sec-fetch-site")
+"""headers of which somebody between could read another one than we do, if there were two"""
 _HEADERS: Final = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
 
 
 class Guard:
     """Refuses foreign Host and Origin headers (DNS rebinding, CSRF), and whoever lacks the token."""
 
-    def __init__(self, app: ASGIApp, token: str = "", hosts: Iterable[str] = (), *, any_address: bool = False) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        token: str = "",
+        hosts: Iterable[str] = (),
+        *,
+        any_address: bool = False,
+        open_paths: frozenset[str] = frozenset(),
+        read_only: bool = False,
+    ) -> None:
         self.app = app
         self._token = token.encode()
         self._hosts = {host.lower() for host in (*LOOPBACK, *hosts)}
         self._any_address = any_address
         """a name can be made to point here by anybody, an address cannot"""
+        self._open_paths = open_paths
+        """what needs no token: a page's own files, which a browser fetches before the page can send one"""
+        self._read_only = read_only
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
-        headers = {name.decode("latin-1").lower(): value for name, value in scope["headers"]}
-        refusal = self._refusal({name: value.decode("latin-1") for name, value in headers.items()})
+        headers = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"]]
+        reading = scope.get("method") in ("GET", "HEAD")
+        refusal = self._refusal(headers, is_open=reading and scope["path"] in self._open_paths)
+        if refusal is None and self._read_only and not reading:
+            refusal = 405, "This server only shows"
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
         elif refusal is not None:
@@ -38,7 +55,11 @@ class Guard:
         else:
             await self.app(scope, _bounded(receive), _hardened(send))
 
-    def _refusal(self, headers: dict[str, str]) -> tuple[int, str] | None:
+    def _refusal(self, sent: list[tuple[str, str]], *, is_open: bool) -> tuple[int, str] | None:
+        headers = dict(sent)
+        names = [name for name, _ in sent]
+        if any(names.count(name) > 1 for name in _ONCE):
+            return 400, f"Only one of each: {', '.join(_ONCE)}"
         host = headers.get("host", "")
         if not self._is_ours(host):
             return 400, "Invalid host header"
@@ -46,8 +67,10 @@ class Guard:
         site = headers.get("sec-fetch-site", "none")
         if (origin is not None and origin.lower() != f"http://{host.lower()}") or site not in ("none", "same-origin"):
             return 403, "Cross-origin request blocked"
-        if self._token and not self._has_token(headers.get("authorization", "")):
+        if self._token and not is_open and not self._has_token(headers.get("authorization", "")):
             return 401, "A bearer token is needed"
+        if "websocket" in headers.get("upgrade", "").lower():
+            return 400, "There is no web socket here"
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length) > LONGEST_BODY:
             return 413, "The body is too long"

@@ -8,17 +8,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from quintet.api.status import TerminalStatus
-from quintet.errors import QuintetError
 from quintet.server.events import Events
 from quintet.server.places import Places, session_name
-from quintet.server.refusals import BadRequest, NotFound, TmuxError
-from quintet.server.session import Session, Wish, is_live
-from quintet.server.terminal import Terminal
+from quintet.server.refusals import BadRequest, NotFound, Silent, TmuxError
+from quintet.server.session import SILENT_SECONDS, Session, Wish
+from quintet.server.sockets import is_live
+from quintet.server.terminal import MUTE, Terminal
 
 _log = logging.getLogger(__name__)
 TICK_SECONDS: Final = 0.25
-SILENT_SECONDS: Final = 10.0
-"""how long a tmux server that does not answer is left alone"""
 ENDS_ARE_SEEN: Final = Path("/proc/self/stat").exists()
 """whether the kernel tells of a process that has ended and was not asked for its exit code"""
 
@@ -33,15 +31,17 @@ class Hub:
         *,
         passive: bool = False,
         on_session: Callable[[str], None] = lambda _: None,
+        on_tick: Callable[[], None] = lambda: None,
     ) -> None:
         self.places = places
         self.events = Events()
         self._only = {session_name(name) for name in only} if only is not None else None
         self._passive = passive
         self._on_session = on_session
+        self._on_tick = on_tick
         self._sessions: dict[str, Session] = {}
         self._silent: dict[str, float] = {}
-        """when a tmux server did not answer"""
+        """when a socket had no session of ours behind it"""
         self._adoption = asyncio.Lock()
         self._watch: asyncio.Task[None] | None = None
 
@@ -63,13 +63,13 @@ class Hub:
         if (known is not None and not known.gone) or is_live(self.places.socket(name)):
             raise BadRequest(f"Session '{name}' already exists")
         session = self._sessions[name] = self._session(name)
-        if self._only is not None:
-            self._only.add(name)
         try:
             terminal = await session.create(wish)
-        except QuintetError:
+        except BaseException:
             self._sessions.pop(name, None)
             raise
+        if self._only is not None:
+            self._only.add(name)
         self._on_session(name)
         return terminal
 
@@ -89,7 +89,8 @@ class Hub:
 
     async def delete_session(self, name: str) -> None:
         """End a session and forget it."""
-        if name not in self._sessions:
+        known = self._sessions.get(name)
+        if known is None or known.gone:
             await self._find_sessions()
         session = self._sessions.pop(name, None)
         if session is None:
@@ -107,8 +108,20 @@ class Hub:
             await self._find_sessions(again=found is None)
             found = self._find(terminal_id)
         if found is None:
+            self._check_silent(terminal_id)
             raise NotFound(f"Terminal '{terminal_id}' not found")
         return found
+
+    def _check_silent(self, terminal_id: str) -> None:
+        """A terminal of a session that does not answer is not gone: whoever asks for it may ask again."""
+        for session in self._sessions.values():
+            if session.silent and self.places.folder(session.name, terminal_id).is_dir():
+                raise Silent(f"Terminal '{terminal_id}': {MUTE}")
+
+    def directories(self) -> list[Path]:
+        """Where the agents of all sessions work."""
+        found = {terminal.facts.cwd for session in self._sessions.values() for terminal in session.terminals.values()}
+        return [Path(name) for name in sorted(found)]
 
     def _session(self, name: str) -> Session:
         return Session(name, self.places, self.events, passive=self._passive)
@@ -138,7 +151,7 @@ class Hub:
         if not is_live(self.places.socket(session.name)):
             return
         try:
-            await session.adopt()
+            await session.find()
         except TmuxError:
             self._silent[session.name] = time.monotonic()
             return
@@ -161,14 +174,25 @@ class Hub:
 
     async def _watch_all(self) -> None:
         """Notice ends, and where somebody watches also changes. A silent terminal costs one question to the kernel."""
+        rounds: dict[str, asyncio.Task[None]] = {}
         while True:
             await asyncio.sleep(TICK_SECONDS)
+            self._on_tick()
             for session in list(self._sessions.values()):
-                for terminal in list(session.terminals.values()):
-                    try:
-                        await self._watch_one(terminal)
-                    except Exception:  # noqa: BLE001 - the edge of a task: one terminal's fault must not blind the watch
-                        _log.exception("watching terminal %s failed", terminal.facts.id)
+                if session.name not in rounds or rounds[session.name].done():
+                    rounds[session.name] = asyncio.get_running_loop().create_task(self._watch_session(session))
+
+    async def _watch_session(self, session: Session) -> None:
+        """One round; a tmux server that does not answer delays only its own."""
+        try:
+            await session.tend()
+        except TmuxError:
+            _log.debug("session %s could not be tended", session.name)  # it is found out below
+        for terminal in list(session.terminals.values()):
+            try:
+                await self._watch_one(terminal)
+            except Exception:  # noqa: BLE001 - the edge of a task: one terminal's fault must not blind the watch
+                _log.exception("watching terminal %s failed", terminal.facts.id)
 
     async def _watch_one(self, terminal: Terminal) -> None:
         if terminal.ended:
@@ -177,7 +201,8 @@ class Hub:
             terminal.dirty = True
             await terminal.report()
         elif self.events.watched:
-            if terminal.news:
+            news = terminal.take_news()
+            if news:
                 self.events.add("output", terminal=terminal.facts.id, session=terminal.facts.session)
-            if terminal.news or terminal.told is TerminalStatus.PROCESSING:
+            if news or terminal.told is TerminalStatus.PROCESSING:
                 await terminal.report()

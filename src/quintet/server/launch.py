@@ -34,7 +34,7 @@ def write_private(path: Path, text: str) -> None:
         file.write(text)
 
 
-def prepare(folder: Path, plan: Plan, environment: Mapping[str, str]) -> list[str]:
+def prepare(folder: Path, cwd: Path, plan: Plan, environment: Mapping[str, str]) -> list[str]:
     """Write what the plan asks for; the answer is the pane's command."""
     for name, text in plan.files.items():
         write_private(folder / name, text)
@@ -45,6 +45,7 @@ def prepare(folder: Path, plan: Plan, environment: Mapping[str, str]) -> list[st
             lines.append(f"unset {name}")
         elif _VARIABLE.fullmatch(name) and "\0" not in value:
             lines.append(f"export {name}={shlex.quote(value)}")
+    lines.append(f"cd -P -- {shlex.quote(str(cwd))} || exit")  # not by tmux: it takes #(...) in a name as a command
     lines.append(f"exec {shlex.join(plan.argv)}")
     script = folder / "launch.sh"
     write_private(script, "\n".join(lines) + "\n")

@@ -3,7 +3,9 @@
 import hashlib
 import os
 import re
+import shutil
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -64,6 +66,12 @@ class Places:
         make_private(folder.parent)
         make_private(folder)
         return folder
+
+    def remove_folder(self, session: str, terminal: str) -> None:
+        """Remove a terminal's folder, and the session's where it was the last."""
+        shutil.rmtree(self.folder(session, terminal), ignore_errors=True)
+        with suppress(OSError):
+            self.folder(session, terminal).parent.rmdir()
 
     def session_names(self) -> list[str]:
         """The sessions that have a socket, dead or alive."""

@@ -1,7 +1,8 @@
 """Why the server says no, each with its HTTP status.
 
 ServerError
-├── TmuxError               tmux is missing, too old, or does not answer
+├── TmuxError               tmux is missing, too old, or has failed
+│   └── Silent              a tmux server that is there does not answer
 └── Refusal                 an answer to the client
     ├── BadRequest    400   a value that makes no sense here
     ├── NotFound      404   no such session or terminal
@@ -16,7 +17,11 @@ from quintet.errors import ServerError
 
 
 class TmuxError(ServerError):
-    """tmux is missing, too old, or does not answer."""
+    """tmux is missing, too old, or has failed."""
+
+
+class Silent(TmuxError):  # noqa: N818 - reads as what happened
+    """A tmux server is there, but it does not answer: its terminals may well live."""
 
 
 class Refusal(ServerError):  # noqa: N818 - its kinds have HTTP's names

@@ -11,6 +11,7 @@ from quintet.errors import ServerError
 from quintet.roles import ROLES
 from quintet.server.hub import Hub
 from quintet.server.places import Places, session_name
+from quintet.server.terminal import MUTE
 from quintet.server.tmux import find_tmux
 
 T = TypeVar("T")
@@ -29,13 +30,23 @@ class Seat:
     cwd: str
     launched: float
     socket: Path
+    silent: bool = False
+    """stands for a whole session whose tmux server does not answer"""
 
 
 def roster() -> list[Seat]:
     """All terminals, the newest session first."""
 
     async def collect(hub: Hub) -> list[Seat]:
-        return [
+        sessions = await hub.sessions()
+        silent = [
+            Seat(
+                session.name, "-", "", "-", "-", "unknown", MUTE, 0.0, session.places.socket(session.name), silent=True
+            )
+            for session in sessions
+            if session.silent
+        ]
+        return silent + [
             Seat(
                 session.name,
                 terminal.facts.id,
@@ -47,7 +58,8 @@ def roster() -> list[Seat]:
                 terminal.facts.launched,
                 session.places.socket(session.name),
             )
-            for session in await hub.sessions()
+            for session in sessions
+            if not session.silent
             for terminal in session.terminals.values()
         ]
 
@@ -68,14 +80,29 @@ def choose(seats: list[Seat], role: str | None, session: str | None) -> list[Sea
         raise ServerError(f"no session {session}" if session else "no terminals are there; quintet run starts some")
     if role is None:
         return found
-    matching = [seat for seat in found if role in (seat.role, seat.terminal_id)]
+    matching = [seat for seat in found if seat.silent or role in (seat.role, seat.terminal_id)]
     if not matching:
         raise ServerError(f'no terminal "{role}"; there are {", ".join(seat.role for seat in found)}')
     return matching
 
 
+def choose_to_stop(seats: list[Seat], session: str | None) -> str:
+    """The session to end: by its name, else the newest that is of this directory alone."""
+    if session is not None:
+        return choose(seats, None, session)[0].session
+    here = str(Path.cwd().resolve())
+    elsewhere = {seat.session for seat in seats if seat.cwd != here}
+    found = next((seat.session for seat in seats if seat.session not in elsewhere), None)
+    if found is None:
+        names = ", ".join(dict.fromkeys(seat.session for seat in seats))
+        there = f"there are {names}; name one with --session NAME, or all with --all" if names else "nor in any other"
+        raise ServerError(f"no terminals are in {here}, {there}")
+    return found
+
+
 def attach(seat: Seat) -> None:
     """Become a tmux client that shows the terminal."""
+    _check_answers(seat)
     environment = {name: value for name, value in os.environ.items() if name not in ("TMUX", "TMUX_PANE")}
     os.execve(  # noqa: S606 - nothing of this process is needed any more
         find_tmux(), ["tmux", "-u", "-S", str(seat.socket), "attach-session", "-t", seat.pane], environment
@@ -84,12 +111,18 @@ def attach(seat: Seat) -> None:
 
 def read_output(seat: Seat) -> str:
     """All that a terminal holds."""
+    _check_answers(seat)
 
     async def read(hub: Hub) -> str:
         _, terminal = await hub.terminal(seat.terminal_id)
         return await terminal.output()
 
     return _ask(read)
+
+
+def _check_answers(seat: Seat) -> None:
+    if seat.silent:
+        raise ServerError(f"{seat.session}: {MUTE}; quintet stop --session {seat.session} ends it")
 
 
 def stop(session: str) -> None:

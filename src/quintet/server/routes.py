@@ -14,15 +14,16 @@ from fastapi.security import HTTPBearer
 
 from quintet import __version__
 from quintet.api import models
-from quintet.api.models import MAX_MESSAGE, OutputMode, TerminalId
+from quintet.api.models import OutputMode, TerminalId
 from quintet.api.status import TerminalStatus
 from quintet.server import delivery
-from quintet.server.asked import new_session_name, wish
+from quintet.server.asked import check_length, new_session_name, wish
 from quintet.server.hub import Hub
+from quintet.server.picture import picture
 from quintet.server.places import session_name
-from quintet.server.refusals import BadRequest, Conflict, TooLong
+from quintet.server.refusals import BadRequest, Conflict
 from quintet.server.session import Session, Wish
-from quintet.server.terminal import Report, Terminal
+from quintet.server.terminal import MUTE, Report, Terminal
 
 _KEY = re.compile(r"Up|Down|Left|Right|Enter|Tab|Escape|Space|BSpace|[A-Za-z0-9]|[CMS]-[A-Za-z0-9]")
 _DISPATCH = re.compile(r"[A-Za-z0-9._:-]{1,128}")
@@ -60,6 +61,11 @@ async def _describe(terminal: Terminal, report: Report | None = None) -> models.
         session_name=facts.session,
         agent_profile=facts.profile,
         model=facts.model or None,
+        tmux_session=facts.session,
+        tmux_window=facts.name,
+        working_directory=facts.cwd,
+        description=facts.description or None,
+        initial_delivery=models.InitialDelivery(state=facts.initial) if facts.initial else None,
         shell_command=look.screen.command or None,
         status=report.status,
         last_active=datetime.fromtimestamp(max(facts.launched, facts.typed), UTC),
@@ -77,7 +83,8 @@ async def _describe_session(session: Session) -> models.Session:
     return models.Session(
         id=session.name,
         name=session.name,
-        status="active" if await session.viewers() else "detached",
+        status="unknown" if session.silent else "active" if await session.viewers() else "detached",
+        reason=MUTE if session.silent else None,
         working_directory=first.cwd if first else None,
         agent_profile=first.profile if first else None,
     )
@@ -138,7 +145,7 @@ async def delete_session(hub: AHub, name: str) -> models.SessionDeleted:
     return models.SessionDeleted(deleted=[full])
 
 
-@router.post("/sessions/{name}/terminals", status_code=201, responses=_may_answer(404, 413))
+@router.post("/sessions/{name}/terminals", status_code=201, responses=_may_answer(404, 409, 413))
 async def create_terminal(hub: AHub, name: str, wish: AWish, defer_init: bool = False) -> models.Terminal:
     """Start another terminal in a session."""
     session = await hub.session(session_name(name))
@@ -182,8 +189,7 @@ async def send_input(
     dispatch = dispatch_id or body.dispatch_id or ""
     if text is None:
         raise RequestValidationError([{"type": "missing", "loc": ("query", "message"), "msg": "Field required"}])
-    if len(text.encode(errors="surrogatepass")) > MAX_MESSAGE:
-        raise TooLong(f"message: is longer than {MAX_MESSAGE} bytes")
+    check_length(text, "message")
     if dispatch and not _DISPATCH.fullmatch(dispatch):
         raise BadRequest("dispatch_id: 1 to 128 letters, digits and . _ : -")
     _, terminal = await hub.terminal(terminal_id)
@@ -225,6 +231,13 @@ async def get_output(hub: AHub, terminal_id: TerminalId, mode: OutputMode = Outp
     return models.Output(output=text, mode=mode)
 
 
+@router.get("/terminals/{terminal_id}/screen", responses=_may_answer(404))
+async def get_screen(hub: AHub, terminal_id: TerminalId) -> models.Picture:
+    """What the terminal shows now, in colour."""
+    _, terminal = await hub.terminal(terminal_id)
+    return await picture(terminal)
+
+
 @router.get("/terminals/{terminal_id}/working-directory", responses=_may_answer(404))
 async def get_working_directory(hub: AHub, terminal_id: TerminalId) -> models.WorkingDirectory:
     """Where the terminal's program is now."""
@@ -242,6 +255,6 @@ async def get_events(
     follow: Annotated[bool, Query(description="false ends after what has happened so far")] = True,
     last_event_id: Annotated[str | None, Header(description="go on after this event")] = None,
 ) -> StreamingResponse:
-    """What happens in the terminals, as server-sent events: snapshot, status, turn, output, terminal, session."""
-    stream = hub.events.stream(last_event_id, await hub.snapshot(), follow=follow)
+    """What happens, as server-sent events: snapshot, status, turn, output, draft, initial, terminal, session."""
+    stream = hub.events.stream(last_event_id, hub.snapshot, follow=follow)
     return StreamingResponse(stream, media_type="text/event-stream")

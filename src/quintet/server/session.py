@@ -4,33 +4,30 @@ import asyncio
 import os
 import secrets
 import shutil
-import socket
-import subprocess
 import time
 from collections.abc import Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from quintet.api.status import AT_REST
 from quintet.providers.base import Launch, Provider
 from quintet.providers.registry import find_provider
-from quintet.server import delivery
+from quintet.server import arrival, delivery
 from quintet.server.events import Events
 from quintet.server.facts import OPTION, Facts
-from quintet.server.launch import pane_environment, prepare
+from quintet.server.launch import pane_environment, prepare, write_private
 from quintet.server.places import Places
-from quintet.server.processes import end_processes, has_ended
-from quintet.server.refusals import BadRequest, Conflict, NotFound, NotTaken, TmuxError
-from quintet.server.terminal import Terminal
+from quintet.server.processes import end_processes, has_ended, is_stopped
+from quintet.server.refusals import BadRequest, Conflict, NotFound, Silent, TmuxError
+from quintet.server.sockets import end_server, is_live, server_pid
+from quintet.server.terminal import MUTE, Terminal
 from quintet.server.tmux import Tmux, quote
 
-DIALOG_SECONDS: Final = 1.0
-"""the time between two answers to start-up dialogs"""
-KILL_SECONDS: Final = 3.0
 OWNER: Final = "@quintet-owner"
-"""the process number of the server that acts on the session's terminals; others may look and type"""
+"""the process number of the server that acts on the session's terminals; others may look, type and add their own"""
+SILENT_SECONDS: Final = 10.0
+"""how long a tmux server that does not answer is left alone"""
 
 
 @dataclass(frozen=True)
@@ -44,6 +41,9 @@ class Wish:
     model: str = ""
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
+    description: str = ""
+    initial: str = ""
+    """what to type when the agent is ready"""
 
 
 class Session:
@@ -57,7 +57,14 @@ class Session:
         self.gone = False
         self._passive = passive
         """only looks on"""
-        self._owned = False
+        self.silent = False
+        """its tmux server is there but does not answer"""
+        self._asked = float("-inf")
+        """when it did not answer last"""
+        self._owner = 0
+        """the server that acts on the session's terminals, as far as is known"""
+        self._completed: set[tuple[str, int]] = set()
+        """turns that another server has begun to type, and this one has brought to their end"""
         self._server = 0
         self._panes: dict[str, Terminal] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -69,38 +76,57 @@ class Session:
         terminal_id, command = self._prepare(wish)
         window = f"{wish.profile}-{terminal_id[:4]}"
         try:
-            await self._tmux.create(self.name, window, wish.cwd, command)
-        except TmuxError as error:
-            shutil.rmtree(self.places.folder(self.name, terminal_id), ignore_errors=True)
-            if "duplicate" in str(error):
+            await self._tmux.create(self.name, window, command)
+        except BaseException as error:
+            self.places.remove_folder(self.name, terminal_id)
+            if isinstance(error, TmuxError) and "duplicate" in str(error):
                 raise BadRequest(f"Session '{self.name}' already exists") from None
             raise
-        await self._own()
-        (listed,) = await self._tmux.run(f"list-panes -s -F '#{{pane_id}} #{{pane_pid}} #{{pid}}' -t ={self.name}")
-        pane, pid, server = listed.split()
-        self._server = int(server)
-        return await self._enter(wish, terminal_id, window, pane, int(pid))
+        try:
+            await self._own()
+            (listed,) = await self._tmux.run(f"list-panes -s -F '#{{pane_id}} #{{pane_pid}} #{{pid}}' -t ={self.name}")
+            pane, pid, server = listed.split()
+            self._server = int(server)
+            return await self._enter(wish, terminal_id, window, pane, int(pid))
+        except BaseException:
+            await self.close()
+            raise
 
     async def add(self, wish: Wish) -> Terminal:
         """Start another terminal."""
-        terminal_id, command = self._prepare(wish)
-        window = f"{wish.profile}-{terminal_id[:4]}"
-        words = " ".join(quote(word) for word in command)
-        place = f"-n {quote(window)} -c {quote(str(wish.cwd))} -t {quote(f'={self.name}:')}"
         if self.gone:
             raise NotFound(f"Session '{self.name}' not found")
-        (listed,) = await self._tmux.run(f"new-window -d -P -F '#{{pane_id}} #{{pane_pid}}' {place} {words}")
-        pane, pid = listed.split()
-        return await self._enter(wish, terminal_id, window, pane, int(pid))
+        if self.silent:
+            raise Conflict(f"Session '{self.name}' cannot take another terminal: {MUTE}")
+        terminal_id, command = self._prepare(wish)
+        window = f"{wish.profile}-{terminal_id[:4]}"
+        try:
+            listed = await self._tmux.open_window(self.name, window, command, "#{pane_id} #{pane_pid}")
+            pane, pid = listed.split()
+            return await self._enter(wish, terminal_id, window, pane, int(pid))
+        except BaseException:
+            if terminal_id in self.terminals:
+                await self.delete(self.terminals[terminal_id])
+            self.places.remove_folder(self.name, terminal_id)
+            raise
 
     def _prepare(self, wish: Wish) -> tuple[str, list[str]]:
         terminal_id = secrets.token_hex(4)
-        folder = self.places.make_folder(self.name, terminal_id)
         environment = pane_environment(wish.env)
-        plan = wish.provider.launch(
-            Launch(terminal_id, wish.profile, wish.instructions, folder, wish.cwd, environment, wish.model, wish.args)
-        )
-        return terminal_id, prepare(folder, plan, environment)
+        try:
+            folder = self.places.make_folder(self.name, terminal_id)
+            plan = wish.provider.launch(
+                Launch(
+                    terminal_id, wish.profile, wish.instructions, folder, wish.cwd, environment, wish.model, wish.args
+                )
+            )
+            _require(plan.argv[0], plan.env.get("PATH") or environment.get("PATH", ""))
+            if wish.initial:
+                write_private(folder / arrival.INITIAL, wish.initial)
+            return terminal_id, prepare(folder, wish.cwd, plan, environment)
+        except BaseException:
+            self.places.remove_folder(self.name, terminal_id)
+            raise
 
     async def _enter(self, wish: Wish, terminal_id: str, window: str, pane: str, pid: int) -> Terminal:
         facts = Facts(
@@ -113,9 +139,13 @@ class Session:
             folder=str(self.places.folder(self.name, terminal_id)),
             launched=time.time(),
             model=wish.model,
+            server=os.getpid(),
+            description=wish.description,
+            initial=arrival.PENDING if wish.initial else "",
         )
         terminal = self._take_in(pane, pid, facts, wish.provider)
         await terminal.keep(facts)
+        terminal.start = self._spawn(arrival.bring_up(terminal))
         self.events.add("terminal", terminal=terminal_id, session=self.name, state="created")
         return terminal
 
@@ -124,23 +154,55 @@ class Session:
             self._tmux, pane, pid, facts=facts, provider=provider, events=self.events, reconnect=self._reconnect
         )
         self.terminals[facts.id] = self._panes[pane] = terminal
-        if not facts.ready and self._owned:
-            terminal.start = self._spawn(_start(terminal))
         return terminal
 
     async def _own(self) -> None:
-        """Only one server answers dialogs and completes what another has left: the one whose number is written here."""
+        """Only one server completes what others have left: the one whose number is written here."""
         await self._tmux.run(f"set-option -g {OWNER} {os.getpid()}")
-        self._owned = True
+        self._owner = os.getpid()
 
     async def _claim(self) -> None:
-        owner = "".join(await self._tmux.run(f"show-options -gqv {OWNER}"))
-        if not owner.isdecimal() or int(owner) == os.getpid() or has_ended(int(owner)):
+        """Become the owner, unless there is one that lives; of several that try, one succeeds."""
+        read = f"show-options -gqv {OWNER}"
+        owner = "".join(await self._tmux.run(read))
+        if not owner.isdecimal():
             await self._own()
+            return
+        if int(owner) != os.getpid() and has_ended(int(owner)):
+            same = f"#{{==:#{{{OWNER}}},{owner}}}"
+            await self._tmux.script(f"if-shell -F {quote(same)} 'set-option -g {OWNER} {os.getpid()}'")
+            owner = "".join(await self._tmux.run(read))
+        self._owner = int(owner)
+
+    async def tend(self) -> None:
+        """One round of the watch: ask a silent tmux server again, and take over what a dead server has left."""
+        if self.silent and time.monotonic() - self._asked > SILENT_SECONDS:
+            await self._reconnect()
+        if self._passive or not self.attached:
+            return
+        if self._owner != os.getpid() and has_ended(self._owner):
+            await self._claim()
+        for terminal in list(self.terminals.values()):
+            if terminal.facts.server != os.getpid() or not terminal.facts.ready:
+                self._take_up(terminal)
+
+    def _take_up(self, terminal: Terminal) -> None:
+        """Bring to its end what the server that had begun it cannot any more."""
+        facts = terminal.facts
+        alive = facts.server not in (0, os.getpid()) and not has_ended(facts.server)
+        if self._owner != os.getpid() or alive or terminal.ended:
+            return
+        if not facts.ready or facts.initial == arrival.PENDING:
+            if terminal.start is None or terminal.start.done():
+                terminal.start = self._spawn(arrival.bring_up(terminal))
+        elif facts.pasted and (facts.id, facts.turn) not in self._completed:
+            self._completed.add((facts.id, facts.turn))
+            self._spawn(arrival.complete(terminal))
 
     async def adopt(self) -> None:
         """Connect to a tmux server that is there, and find its terminals again."""
         if not self._tmux.alive:
+            await self._check_running()
             self._tmux = self._connection()
             await self._tmux.attach(self.name)
             if not self._passive:
@@ -151,14 +213,21 @@ class Session:
             self._server = int(server)
             if pane in self._panes:
                 self._panes[pane].tmux = self._tmux
+                self._panes[pane].mark_dirty()
                 continue
             facts = Facts.from_json(text)
             provider = find_provider(facts.provider) if facts is not None else None
             if facts is None or provider is None:
                 continue
-            terminal = self._take_in(pane, int(pid), facts, provider)
-            if facts.pasted and self._owned:
-                self._spawn(_finish(terminal))
+            self._take_up(self._take_in(pane, int(pid), facts, provider))
+        self._hush(silent=False)
+
+    async def _check_running(self) -> None:
+        """A stopped tmux 3.3a crashes when it goes on, if meanwhile clients have come and gone: leave it in peace."""
+        path = self.places.socket(self.name)
+        self._server = server_pid(path) or self._server
+        if self._server and await asyncio.to_thread(is_stopped, self._server):
+            raise Silent(f"the tmux server at {path} does not answer: it is stopped")
 
     async def delete(self, terminal: Terminal) -> None:
         """End one terminal and forget it."""
@@ -181,15 +250,17 @@ class Session:
 
     async def close(self) -> None:
         """End the tmux server and all that runs in it."""
-        folder = self.places.terminals / self.name
-        if self.gone:
+        folder, path = self.places.terminals / self.name, self.places.socket(self.name)
+        if self.gone and not is_live(path):
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
             return
-        self.gone = True
+        answers = not self.silent and not self.gone
         pids = [terminal.pid for terminal in self.terminals.values() if terminal.is_running()]
+        self.gone = True
         await self.leave()
         # only now that tmux has noticed that our connection has ended: killed before, it may wedge
-        await asyncio.to_thread(_end_server, self.places.socket(self.name), self._server, pids)
+        await asyncio.to_thread(end_server, path, self._server, pids, answers=answers)
+        self.silent = False
         for terminal in self.terminals.values():
             terminal.lose("its session was ended")
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
@@ -233,12 +304,31 @@ class Session:
                 if is_live(self.places.socket(self.name)):
                     await self.adopt()
                     return
+            except Silent:
+                self._hush(silent=True)
             except TmuxError:
-                pass
-            self.gone = True
-        for terminal in self.terminals.values():
-            terminal.lose("its tmux session was killed")
+                self.gone = True
+            else:
+                self.gone = True
+        if self.gone:
+            self._hush(silent=False)
+            for terminal in self.terminals.values():
+                terminal.lose("its tmux session was killed")
+        for terminal in list(self.terminals.values()):
             await terminal.report()
+
+    def _hush(self, *, silent: bool) -> None:
+        self.silent = silent
+        self._asked = time.monotonic()
+        for terminal in self.terminals.values():
+            terminal.mute = silent
+
+    async def find(self) -> None:
+        """Adopt a session that is there. One that does not answer is kept in view: its terminals may well live."""
+        try:
+            await self.adopt()
+        except Silent:
+            self._hush(silent=True)
 
     def _spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
@@ -247,51 +337,7 @@ class Session:
         return task
 
 
-async def _start(terminal: Terminal) -> None:
-    with suppress(Conflict, TmuxError):  # its status tells
-        await _usher(terminal)
-
-
-async def _usher(terminal: Terminal) -> None:
-    """Wait until the agent is at its prompt, and answer what it asks on the way."""
-    answered = float("-inf")
-    while True:
-        look = await terminal.look()
-        if look.end is not None:
-            return
-        dialog = terminal.provider.dialog(look.screen)
-        terminal.needs = dialog.message if dialog is not None and not dialog.keys else None
-        if dialog is not None and dialog.keys and time.monotonic() - answered > DIALOG_SECONDS:
-            answered = time.monotonic()
-            await delivery.press(terminal, *dialog.keys)
-        if dialog is None and terminal.provider.read_screen(look.screen) in AT_REST:
-            await terminal.keep(replace(terminal.facts, ready=True))
-            await terminal.report()
-            return
-        await terminal.change(0.25)
-
-
-async def _finish(terminal: Terminal) -> None:
-    with suppress(Conflict, NotTaken, TmuxError):  # its status tells
-        await delivery.finish(terminal)
-
-
-def is_live(path: Path) -> bool:
-    """Whether a tmux server listens at a socket; a dead one is removed."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        try:
-            probe.settimeout(1.0)
-            probe.connect(str(path))
-        except ConnectionRefusedError:
-            path.unlink(missing_ok=True)
-            return False
-        except OSError:
-            return False
-        return True
-
-
-def _end_server(path: Path, server: int, pids: list[int]) -> None:
-    with suppress(subprocess.TimeoutExpired):  # a wedged one is ended below
-        subprocess.run(["tmux", "-S", str(path), "kill-server"], timeout=KILL_SECONDS, capture_output=True, check=False)
-    end_processes([*pids, *([server] if server else [])])
-    path.unlink(missing_ok=True)
+def _require(program: str, path: str) -> None:
+    """Say plainly that a program is missing, before a pane says so in a shell's words."""
+    if shutil.which(program, path=path) is None:
+        raise BadRequest(f"{program} is not installed: it is not on the PATH")

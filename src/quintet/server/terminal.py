@@ -19,6 +19,8 @@ from quintet.server.processes import has_ended
 from quintet.server.refusals import TmuxError
 from quintet.server.tmux import CommandFailed, Tmux, quote
 
+UNKNOWN_SECONDS: Final = 15.0
+"""how long an agent must be at rest until a prompt that its own record does not know counts as done with"""
 STALE_SECONDS: Final = 1.0
 """how long a look at a silent pane holds"""
 COALESCE_SECONDS: Final = 0.003
@@ -26,8 +28,9 @@ COALESCE_SECONDS: Final = 0.003
 _FORMAT: Final = "\t".join(
     f"#{{{name}}}"
     for name in ("pane_id", "pid", "pane_dead", "pane_dead_status", "pane_dead_signal", "alternate_on",
-                 "pane_current_command", OPTION, "pane_title")
+                 "cursor_x", "cursor_y", "pane_current_command", OPTION, "pane_title")
 )  # fmt: skip
+MUTE: Final = "tmux does not answer"
 AT_WORK: Final = frozenset({TerminalStatus.PROCESSING, TerminalStatus.WAITING_USER_ANSWER})
 
 
@@ -69,7 +72,7 @@ class Terminal:
         self.facts = facts
         self.provider = provider
         self.events = events
-        self._reconnect = reconnect
+        self.reconnect = reconnect
         """brings a lost connection back, or finds that the session is gone"""
         self.typing = asyncio.Lock()
         """held while something is typed into the pane"""
@@ -79,6 +82,8 @@ class Terminal:
         """what only the user can do before the agent is ready"""
         self.stuck = False
         """something is in the composer that the agent does not take"""
+        self.mute = False
+        """its tmux server does not answer"""
         self.dirty = True
         self._last = Look(Screen(""))
         self._looked = float("-inf")
@@ -109,10 +114,10 @@ class Terminal:
         """Whether the last look is so old that a silent end may have been missed."""
         return time.monotonic() - self._looked > STALE_SECONDS / 2
 
-    @property
-    def news(self) -> bool:
-        """Whether its pane has put something out since the last report."""
-        return self._news
+    def take_news(self) -> bool:
+        """Whether its pane has put something out since this was asked last."""
+        news, self._news = self._news, False
+        return news
 
     @property
     def told(self) -> TerminalStatus | None:
@@ -147,7 +152,7 @@ class Terminal:
     async def look(self) -> Look:
         """The pane as it is now. A pane that has put nothing out since the last look is not captured again."""
         silent = not self.dirty and time.monotonic() - self._looked < STALE_SECONDS
-        if self.ended or (silent and self.is_running()):
+        if self.ended or self.mute or (silent and self.is_running()):
             return self._last
         self.dirty = False
         writes = self._writes
@@ -160,9 +165,9 @@ class Terminal:
             return self._last
         except TmuxError:
             self.dirty = True
-            await self._reconnect()
-            return self._last if self.ended else await self.look()
-        pane, server, dead, code, number, alternate, command, facts, title = described[0].split("\t", 8)
+            await self.reconnect()
+            return self._last if self.ended or self.mute else await self.look()
+        pane, server, dead, code, number, alternate, x, y, command, facts, title = described[0].split("\t", 10)
         if pane != self.pane:
             self.lose("its pane was killed")
             return self._last
@@ -175,7 +180,9 @@ class Terminal:
             self.dirty = True
             await asyncio.sleep(0.02)
             return await self.look()
-        screen = Screen("\n".join(shown), title, command, alternate == "1")
+        screen = Screen("\n".join(shown), title, command, alternate == "1", (int(x), int(y)))
+        if dead != "1" and not self.is_running() and not self._is_code_due():
+            dead = "1"  # tmux has not noticed
         self._last = Look(screen, _ending(code, number) if dead == "1" else None)
         return self._last
 
@@ -186,13 +193,20 @@ class Terminal:
 
     async def report(self) -> Report:
         """How the terminal stands now; a change is passed on to those who watch."""
-        self._news = False
         look = await self.look()
         turn = self.facts.turn
         record = self.provider.read_record(self.folder, self.facts.since) if turn else None
         if look.end is not None:
             return self._tell(Report(TerminalStatus.ERROR, look.end, record))
+        if self.mute:
+            lives = self.is_running()
+            status, reason = (TerminalStatus.UNKNOWN, MUTE) if lives else (TerminalStatus.ERROR, _ending("", ""))
+            return self._tell(Report(status, reason, record))
+        if self.stuck and record is not None and not self.typing.locked():
+            await self.settle()  # it was busy, and has taken its input after all
         shown = self.provider.read_screen(look.screen)
+        # typed while the agent was busy with something of its own: the prompt waits, and what is shown is not its turn
+        unknown = bool(turn) and record is None and self.provider.keeps_record(self.folder)
         if turn and (record is not None or shown in AT_WORK) and not self.facts.pasted:
             self._begun_turn = turn
         status = judge(
@@ -202,8 +216,8 @@ class Terminal:
                 typing=self.facts.pasted,
                 shown=shown,
                 record=record,
-                begun=self._begun_turn == turn,
-                settled=time.time() - self.facts.typed > self.provider.settle_seconds,
+                begun=self._begun_turn == turn and not unknown,
+                settled=self._settled(shown, unknown=unknown),
             )
         )
         if not self.facts.ready and self.needs:
@@ -211,6 +225,17 @@ class Terminal:
         if self.facts.pasted and self.stuck:
             status = TerminalStatus.UNKNOWN
         return self._tell(Report(status, self._reason(status, record), record))
+
+    _busy = 0.0
+
+    def _settled(self, shown: TerminalStatus, *, unknown: bool) -> bool:
+        """Whether the last input is so long ago that an agent which shows no work has none."""
+        now = time.time()
+        if shown not in AT_REST:
+            self._busy = now
+        if unknown:
+            return now - max(self.facts.typed, self._busy) > UNKNOWN_SECONDS
+        return now - self.facts.typed > self.provider.settle_seconds
 
     def _reason(self, status: TerminalStatus, record: TurnRecord | None) -> str | None:
         if not self.facts.ready:
@@ -231,6 +256,12 @@ class Terminal:
             self._told_turn = facts.turn
             self.events.add("turn", terminal=facts.id, session=facts.session, turn=facts.turn, state="ended")
         return report
+
+    async def settle(self) -> None:
+        """The agent has taken what was pasted."""
+        self.stuck = False
+        await self.keep(replace(self.facts, pasted=False, typed=time.time()))
+        (self.folder / "input").unlink(missing_ok=True)
 
     async def keep(self, facts: Facts) -> None:
         """Write down what is known now."""

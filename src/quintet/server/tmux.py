@@ -18,9 +18,11 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
-from quintet.server.refusals import TmuxError
+from quintet.server.refusals import Silent, TmuxError
 
 REPLY_SECONDS = 10.0
+REAP_SECONDS: Final = 0.5
+"""how long a client may take to end once its connection is closed"""
 OLDEST: Final = (3, 2)
 WIDTH, HEIGHT = 160, 50
 _OPTIONS: Final = (
@@ -94,13 +96,21 @@ class Tmux(asyncio.Protocol):
         self._process: subprocess.Popen[bytes] | None = None
         self._greeted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._ended = asyncio.Event()
+        self._reaping: asyncio.Task[None] | None = None
 
-    async def create(self, session: str, window: str, cwd: Path, argv: Sequence[str]) -> None:
+    async def create(self, session: str, window: str, argv: Sequence[str]) -> None:
         """Start a tmux server of our own whose session has one window, and connect to it."""
         check_version()
         options = [word for flags, name, value in _OPTIONS for word in ("set-option", flags, name, value, ";")]
         size = ["-x", str(WIDTH), "-y", str(HEIGHT)]
-        await self._connect([*options, "new-session", "-s", session, "-n", window, "-c", str(cwd), *size, *argv])
+        await self._connect([*options, "new-session", "-s", session, "-n", window, *size, *argv])
+
+    async def open_window(self, session: str, window: str, argv: Sequence[str], form: str) -> str:
+        """Start a program in a new window; the answer is the format, filled in for its pane."""
+        words = " ".join(quote(word) for word in argv)
+        command = f"new-window -d -P -F {quote(form)} -t {quote(f'={session}:')} -n {quote(window)} {words}"
+        (reply,) = await self.run(command)
+        return reply
 
     async def attach(self, session: str) -> None:
         """Connect to a tmux server that is there."""
@@ -126,7 +136,7 @@ class Tmux(asyncio.Protocol):
                 up = await self._greeted
         except TimeoutError:
             await self.close()
-            raise TmuxError(f"the tmux server at {self.path} does not answer") from None
+            raise Silent(f"the tmux server at {self.path} does not answer") from None
         if not up:
             await self.close()
             said = " ".join(line for line in self._noise if line and not line.startswith("%"))
@@ -181,7 +191,7 @@ class Tmux(asyncio.Protocol):
         except TimeoutError:
             if self._transport is not None:
                 self._transport.abort()
-            raise TmuxError(f"the tmux server at {self.path} does not answer") from None
+            raise Silent(f"the tmux server at {self.path} does not answer") from None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         if not isinstance(transport, asyncio.Transport):
@@ -248,18 +258,23 @@ class Tmux(asyncio.Protocol):
                 call.done.set_exception(TmuxError("the tmux session is gone"))
                 call.done.exception()
         self._calls.clear()
-        asyncio.get_running_loop().call_soon(self._reap)  # asyncio closes the socket only after this method
+        # a task, because asyncio closes the socket only after this method
+        self._reaping = asyncio.get_running_loop().create_task(self._reap())
         if was_alive:
             self._on_end()
 
-    def _reap(self) -> None:
-        """The client ends with its connection; give it that moment."""
-        if self._process is not None:
+    async def _reap(self) -> None:
+        """The client ends with its connection; give it that moment, and everybody else the event loop."""
+        process = self._process
+        if process is not None:
+            deadline = asyncio.get_running_loop().time() + REAP_SECONDS
             try:
-                self._process.wait(0.5)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+                while process.poll() is None and asyncio.get_running_loop().time() < deadline:
+                    await asyncio.sleep(0.002)
+            finally:
+                if process.poll() is None:
+                    process.kill()
+                    process.wait()
         self._ended.set()
 
 

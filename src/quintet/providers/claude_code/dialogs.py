@@ -15,16 +15,16 @@ BYPASS: Final = Known(
     answer=re.compile(r"Yes, I accept"),
     message="Claude Code asks whether it may work without permission prompts; answer in its terminal",
 )
-KEY: Final = Known(
-    re.compile(r"Detected a custom API key\b.{0,600}\bDo you want to use this API key\?"),
-    answer=re.compile(r"Yes\b"),
-    message="Claude Code asks whether to use the API key in its environment; answer in its terminal",
-)
-"""the user has put the key into the environment that the run was started with"""
+_KEY = re.compile(r"Detected a custom API key\b.{0,600}\bDo you want to use this API key\?")
+_ASKS_FOR_KEY = "Claude Code asks whether to use the API key in its environment; answer in its terminal"
+KEY_ALONE: Final = Known(_KEY, answer=re.compile(r"Yes\b"), message=_ASKS_FOR_KEY)
+"""without a login the key is the only way in"""
+KEY_OR_LOGIN: Final = Known(_KEY, message=_ASKS_FOR_KEY)
+"""with one the answer decides who pays"""
 KNOWN: Final = (
+    Known(re.compile(r"Settings Error\b"), message="Claude Code finds an error in a settings file; see its terminal"),
     TRUST,
     BYPASS,
-    KEY,
     Known(
         re.compile(r"Select login method|Browser didn't open\?|Paste code here if prompted|Please run /login"),
         message="Claude Code is not logged in; run `claude`, log in and start again, or log in in its terminal",

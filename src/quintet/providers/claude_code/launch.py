@@ -4,17 +4,21 @@ import json
 import re
 import shlex
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from quintet.providers.base import Launch, Plan
-from quintet.providers.programs import asks, find_program, help_of, knows
+from quintet.providers.programs import asks, find_program, help_of, knows, version_of
 
 HOOKS_FILE: Final = "hooks.jsonl"
 SETTINGS_FILE: Final = "settings.json"
 INSTRUCTIONS_FILE: Final = "instructions.md"
-HOOKS: Final = ("UserPromptSubmit", "Stop", "StopFailure", "SessionEnd")
+LOGIN_FILE: Final = "has-login"
+"""there where the user is logged in"""
+HOOKS: Final = ("UserPromptSubmit", "Stop", "SessionEnd")
+LATER_HOOK, KNOWN_FROM = "StopFailure", (2, 1, 100)
+"""a release that does not know a hook skips the whole file"""
 _UNATTENDED: Final = "--dangerously-skip-permissions"
 _PERMISSION_OPTION = re.compile(
     r"--(?:permission-mode|dangerously-skip-permissions|allow-dangerously-skip-permissions|restricted)\b.*"
@@ -39,20 +43,33 @@ def plan(launch: Launch) -> Plan:
         argv.append(_UNATTENDED)
     elif not sets_permissions(launch.args):
         argv += ["--permission-mode", "manual" if _ASKING_MODE.search(known) else "default"]
-    return Plan(
-        argv=(*argv, *launch.args),
-        env={"DISABLE_AUTOUPDATER": "1"},
-        files={
-            SETTINGS_FILE: json.dumps(settings(launch.folder / HOOKS_FILE, unattended=unattended)),
-            INSTRUCTIONS_FILE: instructions,
-        },
-    )
+    hooks = (*HOOKS, LATER_HOOK) if version_of(program, launch.env) >= KNOWN_FROM else HOOKS
+    files = {
+        SETTINGS_FILE: json.dumps(settings(launch.folder / HOOKS_FILE, hooks, unattended=unattended)),
+        INSTRUCTIONS_FILE: instructions,
+    }
+    if _has_login(launch.env):
+        files[LOGIN_FILE] = ""
+    return Plan(argv=(*argv, *launch.args), env={"DISABLE_AUTOUPDATER": "1"}, files=files)
 
 
-def settings(hooks: Path, *, unattended: bool) -> dict[str, Any]:
+def _has_login(env: Mapping[str, str]) -> bool:
+    """Whether the user has logged in; the credentials themselves are not read."""
+    home = Path(env.get("HOME") or Path.home())
+    named = env.get("CLAUDE_CONFIG_DIR")
+    if (Path(named) if named else home / ".claude").joinpath(".credentials.json").exists():
+        return True
+    try:
+        known = json.loads(((Path(named) if named else home) / ".claude.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(known, dict) and bool(known.get("oauthAccount"))
+
+
+def settings(record: Path, hooks: Sequence[str], *, unattended: bool) -> dict[str, Any]:
     """What is added to the user's settings: hooks that append to a file, and the notice that the user need not see."""
-    append = {"type": "command", "command": f"{{ cat; echo; }} >> {shlex.quote(str(hooks))}"}
-    found: dict[str, Any] = {"hooks": {event: [{"hooks": [append]}] for event in HOOKS}}
+    append = {"type": "command", "command": f"{{ cat; echo; }} >> {shlex.quote(str(record))}"}
+    found: dict[str, Any] = {"hooks": {event: [{"hooks": [append]}] for event in hooks}}
     return found | ({"skipDangerousModePermissionPrompt": True} if unattended else {})
 
 

@@ -1,19 +1,16 @@
 """How the server drives Claude Code."""
 
-import re
 from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Final
 
-from quintet.api.status import TerminalStatus
+from quintet.api.status import AT_REST, TerminalStatus
 from quintet.providers.base import Dialog, Launch, Plan, Provider, TurnRecord
 from quintet.providers.choices import find_dialog
 from quintet.providers.claude_code import dialogs, launch, screen
 from quintet.providers.claude_code.record import Hooks, Spending, read_hook, read_transcript
 from quintet.providers.following import Follower, size_of
 from quintet.providers.screen import Screen
-
-_MENTION = re.compile(r"(?:^|\s)@\S*$")
 
 
 class ClaudeCodeProvider(Provider):
@@ -30,15 +27,21 @@ class ClaudeCodeProvider(Provider):
     def read_screen(self, screen_: Screen) -> TerminalStatus:
         return screen.read_screen(screen_)
 
-    def dialog(self, screen_: Screen) -> Dialog | None:
-        found = find_dialog(screen_.text, dialogs.KNOWN)
-        if found is not None:
-            return found
-        asked = screen.read_screen(screen_) is TerminalStatus.WAITING_USER_ANSWER
-        return Dialog(message=dialogs.OTHER) if asked else None
+    def dialog(self, screen_: Screen, folder: Path) -> Dialog | None:
+        shown = screen.read_screen(screen_)
+        if shown in AT_REST:
+            return None
+        has_login = (folder / launch.LOGIN_FILE).exists()
+        found = find_dialog(screen_.text, (*dialogs.KNOWN, dialogs.KEY_OR_LOGIN if has_login else dialogs.KEY_ALONE))
+        if found is None and shown is TerminalStatus.WAITING_USER_ANSWER:
+            return Dialog(message=dialogs.OTHER)
+        return found
 
     def record_position(self, folder: Path) -> int:
         return size_of(folder / launch.HOOKS_FILE)
+
+    def keeps_record(self, folder: Path) -> bool:
+        return size_of(folder / launch.HOOKS_FILE) > 0
 
     def read_record(self, folder: Path, since: int) -> TurnRecord | None:
         return _record(folder).read(since)
@@ -59,7 +62,7 @@ class _Record:
         if hooks.transcript and (self._transcript is None or self._transcript.path != path):
             self._transcript = Follower(path, Spending(), read_transcript)
         spending = self._transcript.read() if self._transcript is not None else Spending()
-        return hooks.since(since, spending.usage(hooks.prompt))
+        return hooks.since(since, spending)
 
 
 @lru_cache(maxsize=256)

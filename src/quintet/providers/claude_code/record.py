@@ -1,6 +1,7 @@
 """Claude Code's own account of its turns: what its hooks have written, and the usage in its transcript."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -10,6 +11,10 @@ from quintet.providers.base import TurnRecord, Usage
 _SHELLS: Final = frozenset({"shell", "local_bash", "bash"})
 """background work that goes on by itself; anything else will make the agent speak again"""
 _LIVE: Final = frozenset({"running", "pending", "in_progress", ""})
+_OWN_PROMPT = re.compile(r"\s*<[a-z-]*(?:notification|message|reminder)[a-z-]*>")
+"""what Claude Code says to itself, for instance when a background command has ended; nobody has typed it"""
+_WORDS: Final = (b'"user"', b'"assistant"', b'"queued_command"')
+_INTERRUPTED: Final = "[Request interrupted by user"
 _KINDS: Final = {
     "rate_limit": "usage limit",
     "billing_error": "usage limit",
@@ -32,14 +37,26 @@ class Hooks:
     transcript: str = ""
     prompt: str = ""
     """Claude Code's id of the last prompt"""
+    behind: bool = False
+    """it was typed while another turn was running, and carries that turn's id"""
+    passed: bool = False
+    """that other turn is over: now comes its own, unless the other has dealt with it"""
 
-    def since(self, position: int, usage: Usage | None = None) -> TurnRecord | None:
+    def since(self, position: int, spending: "Spending") -> TurnRecord | None:
         """The last turn, where it began at or after a position."""
         if self.begun < 0 or self.begun < position:
             return None
+        usage = spending.usage(self.prompt)
+        if not self.ended and self.passed and spending.absorbed:
+            return TurnRecord(ended=True, last_message=self.message, usage=usage)
+        if not self.ended and spending.interrupted and spending.prompt == self.prompt:
+            return TurnRecord(ended=True, error="interrupted", usage=usage)
         if not self.ended:
             return TurnRecord(ended=False, usage=usage)
-        return TurnRecord(ended=True, last_message=self.message, error=self.error, usage=usage)
+        message = self.message
+        if message is None and self.error is None and spending.prompt == self.prompt:
+            message = spending.said or None  # older hooks do not tell
+        return TurnRecord(ended=True, last_message=message, error=self.error, usage=usage)
 
 
 def read_hook(hooks: Hooks, position: int, line: bytes) -> Hooks:
@@ -47,15 +64,32 @@ def read_hook(hooks: Hooks, position: int, line: bytes) -> Hooks:
     event = _object(line)
     kind = event.get("hook_event_name")
     if kind == "UserPromptSubmit":
-        return Hooks(begun=position, transcript=_text(event, "transcript_path"), prompt=_text(event, "prompt_id"))
-    if kind in ("Stop", "StopFailure", "SessionEnd") and hooks.begun >= 0:
-        if kind == "SessionEnd":
-            return hooks if hooks.ended else replace(hooks, ended=True, error="the session was ended")
-        message = _text(event, "last_assistant_message") or None
-        if kind == "StopFailure":
-            return replace(hooks, ended=True, message=None, error=_reason(event, message))
+        own = _OWN_PROMPT.match(_text(event, "prompt")) is not None
+        prompt = _text(event, "prompt_id")
+        return Hooks(
+            begun=hooks.begun if own else position,
+            transcript=_text(event, "transcript_path"),
+            prompt=prompt,
+            behind=not own and bool(prompt) and not hooks.ended and prompt == hooks.prompt,
+        )
+    if hooks.begun < 0 or not _ours(hooks, event):
+        return hooks
+    message = _text(event, "last_assistant_message") or None
+    if kind == "Stop" and hooks.behind:
+        return replace(hooks, behind=False, passed=True, prompt="", message=message)
+    if kind == "Stop":
         return replace(hooks, ended=not _works_on(event), message=message, error=None)
+    if kind == "StopFailure":
+        return replace(hooks, ended=True, message=None, error=_reason(event, message))
+    if kind == "SessionEnd" and not hooks.ended:
+        return replace(hooks, ended=True, error="the session was ended")
     return hooks
+
+
+def _ours(hooks: Hooks, event: Mapping[str, Any]) -> bool:
+    """Whether an end is that of the last prompt's turn; older releases do not number their prompts."""
+    prompt = _text(event, "prompt_id")
+    return not prompt or not hooks.prompt or prompt == hooks.prompt
 
 
 def _works_on(event: Mapping[str, Any]) -> bool:
@@ -82,10 +116,17 @@ class Spending:
     """the id of the prompt whose turn is being read"""
     messages: Mapping[str, Usage] = field(default_factory=dict)
     """of that turn"""
+    said: str = ""
+    """the text of its last message"""
+    interrupted: bool = False
+    """by the user; no hook tells of it"""
+    absorbed: bool = False
+    """a prompt that was typed during the turn was made part of it"""
 
     def usage(self, prompt: str) -> Usage | None:
         """The tokens of the turn of a prompt, if it is the last one."""
-        if not self.messages or (prompt and self.prompt and prompt != self.prompt):
+        # the transcript lags behind the hooks: without numbered prompts the last turn in it may be an older one
+        if not self.messages or not prompt or prompt != self.prompt:
             return None
         spent = self.messages.values()
         return Usage(
@@ -97,19 +138,27 @@ class Spending:
 
 def read_transcript(spending: Spending, position: int, line: bytes) -> Spending:  # noqa: ARG001 - a fold's signature
     """Take in one line of a transcript."""
-    if b'"user"' not in line and b'"assistant"' not in line:
+    if not any(word in line for word in _WORDS):
         return spending
     entry = _object(line)
+    attachment = entry.get("attachment")
+    if isinstance(attachment, dict) and attachment.get("type") == "queued_command":
+        return replace(spending, absorbed=True)
     message = entry.get("message")
     if not isinstance(message, dict):
         return spending
     if entry.get("type") == "user" and _is_typed(entry, message):
+        if any(text.startswith(_INTERRUPTED) for text in _texts(message)):
+            return replace(spending, interrupted=True)
         return Spending(prompt=_text(entry, "promptId"))
     usage = message.get("usage")
-    if entry.get("type") != "assistant" or not isinstance(usage, dict):
+    if entry.get("type") != "assistant" or entry.get("isSidechain") or not isinstance(usage, dict):
         return spending
     name = _text(message, "id") or _text(entry, "uuid")
-    return replace(spending, messages={**spending.messages, name: _usage(usage)})
+    said = "\n".join(filter(None, _texts(message)))
+    if name in spending.messages and spending.said:
+        said = "\n".join(filter(None, [spending.said, said]))
+    return replace(spending, messages={**spending.messages, name: _usage(usage)}, said=said)
 
 
 def _is_typed(entry: Mapping[str, Any], message: Mapping[str, Any]) -> bool:
@@ -119,6 +168,14 @@ def _is_typed(entry: Mapping[str, Any], message: Mapping[str, Any]) -> bool:
     content = message.get("content")
     blocks = content if isinstance(content, list) else []
     return not any(isinstance(block, dict) and block.get("type") == "tool_result" for block in blocks)
+
+
+def _texts(message: Mapping[str, Any]) -> list[str]:
+    content = message.get("content")
+    if isinstance(content, str):
+        return [content]
+    blocks = content if isinstance(content, list) else []
+    return [_text(block, "text") for block in blocks if isinstance(block, dict)]
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage:

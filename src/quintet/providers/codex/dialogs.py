@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from quintet.providers.choices import Known
+from quintet.providers.reading import rows_of
 
 KNOWN: Final = (
     Known(
@@ -33,4 +34,21 @@ KNOWN: Final = (
     ),
 )
 
+_LOADING = re.compile(r"│ model:\s+loading\b")
+_HEADER = re.compile(r"\s{1,4}>_ OpenAI Codex \(v")
+
+
+def is_starting(text: str) -> bool:
+    """Whether this is one of the first frames: a composer is drawn, but a dialog may still take its place.
+
+    Such a frame says that the model is being loaded, or it has nothing but the directory below the header and no
+    footer below the composer.
+    """
+    rows = [row for row in rows_of(text) if row]
+    if any(_LOADING.match(row) for row in rows):
+        return True
+    return len(rows) == _FIRST_ROWS and bool(_HEADER.match(rows[0])) and rows[-1].startswith("›")
+
+
+_FIRST_ROWS: Final = 3
 OTHER: Final = "Codex asks something that only you can answer; look at its terminal"

@@ -5,7 +5,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Final
 
-from quintet.api.status import TerminalStatus
+from quintet.api.status import AT_REST, TerminalStatus
 from quintet.providers.base import Dialog, Launch, Plan, Provider, TurnRecord
 from quintet.providers.choices import find_dialog
 from quintet.providers.codex import dialogs, launch, screen
@@ -16,8 +16,7 @@ from quintet.providers.screen import Screen
 
 COLLAPSED: Final = 1000
 """characters above which a paste is shown as a note; Codex takes shorter ones apart, and trims them"""
-_STARTING = re.compile(r"model:\s+loading\b|>_ OpenAI Codex \(v[^\n]*\n\s+\S[^\n]*\n\s*\n(?:\s*\n)*›[^\n]*\s*\Z")
-"""the first frames: a composer is drawn, but a dialog may still take its place"""
+INVISIBLE: Final = "\u200b"
 _MENTION = re.compile(r"(?:^|\s)[@$]\S*$")
 
 
@@ -35,24 +34,36 @@ class CodexProvider(Provider):
     def read_screen(self, screen_: Screen) -> TerminalStatus:
         return screen.read_screen(screen_)
 
-    def dialog(self, screen_: Screen) -> Dialog | None:
-        found = find_dialog(screen_.text, dialogs.KNOWN)
-        if found is not None:
-            return found
-        if _STARTING.search(screen_.text):
+    def dialog(self, screen_: Screen, folder: Path) -> Dialog | None:  # noqa: ARG002 - the hook's signature
+        if dialogs.is_starting(screen_.text):
             return Dialog()
-        asked = screen.read_screen(screen_) is TerminalStatus.WAITING_USER_ANSWER
-        return Dialog(message=dialogs.OTHER) if asked else None
+        shown = screen.read_screen(screen_)
+        if shown in AT_REST:
+            return None
+        found = find_dialog(screen_.text, dialogs.KNOWN)
+        if found is None and shown is TerminalStatus.WAITING_USER_ANSWER:
+            return Dialog(message=dialogs.OTHER)
+        return found
 
     def escape(self, message: str) -> str:
-        """Blanks around a short paste are trimmed by Codex; they keep its first word from being a command."""
-        before = " " if message.startswith("/") else ""
+        """Keep the first word from being a command, and the last from opening a list that would take the Enter.
+
+        Codex trims a short message, so that blanks around it cost nothing. They do not help with `!`, which it runs
+        in a shell whatever stands before it, in releases before 0.149 even out of a long paste.
+        """
+        before = " " if message.startswith("/") else INVISIBLE if message.lstrip().startswith("!") else ""
         after = " " if len(message) < COLLAPSED and _MENTION.search(message) else ""
         return f"{before}{message}{after}"
+
+    def holds_draft(self, screen_: Screen, pasted: str) -> bool:
+        return super().holds_draft(screen_, pasted.removeprefix(INVISIBLE))
 
     def record_position(self, folder: Path) -> int:
         follower = _followers(folder).find()
         return size_of(follower.path) if follower is not None else 0
+
+    def keeps_record(self, folder: Path) -> bool:
+        return _followers(folder).find() is not None
 
     def read_record(self, folder: Path, since: int) -> TurnRecord | None:
         follower = _followers(folder).find()

@@ -11,6 +11,8 @@ _HEAD: Final = 240
 _EVENT: Final = b'"event_msg"'
 _BEGIN = frozenset({"task_started", "turn_started"})
 _END = frozenset({"task_complete", "turn_complete"})
+_SILENT: Final = "the turn has ended without an answer"
+"""some releases do not write down why a turn failed"""
 _KINDS: Final = (
     (("usage_limit", "quota", "insufficient"), "usage limit"),
     (("unauthorized", "status 401", "refresh token", "sign in", "log in"), "login"),
@@ -73,7 +75,7 @@ def read_line(rollout: Rollout, position: int, line: bytes) -> Rollout:
             rollout,
             ended=True,
             message=message if isinstance(message, str) else None,
-            error=_reason(error) if isinstance(error, dict) else (None if message else rollout.error),
+            error=_reason(error) if isinstance(error, dict) else (None if message else rollout.error or _SILENT),
         )
     if kind == "turn_aborted":
         return replace(rollout, ended=True, message=None, error=str(payload.get("reason") or "interrupted"))

@@ -24,6 +24,14 @@ LONGEST_ECHO = 60
 SHOWN_LINES = 40
 """lines of a command's output that are printed"""
 
+TOKENS_TO_BEGIN_WITH = 900
+"""what a turn costs beside its prompt and its reply"""
+CHARACTERS_PER_TOKEN = 4
+
+
+def _tokens(text: str) -> int:
+    return -(-len(text) // CHARACTERS_PER_TOKEN)
+
 
 class Agent:
     """A prompt line, a turn for each prompt, and a record of both."""
@@ -34,9 +42,13 @@ class Agent:
         self.record = record
         self.keyboard = Keyboard()
         self.draft = ""
+        self.pasted = False
+        """whether some of the draft was pasted: only what was typed can be a command"""
         self.swallow = part.swallow_enter
         self.turn = 0
         self.prompt = ""
+        self.context = 0
+        """tokens of the conversation so far"""
         self.reply = ""
         self.slots: dict[str, str] = {"output": "", "exit_code": "0"}
 
@@ -67,6 +79,7 @@ class Agent:
         """One paste or key at the prompt."""
         if kind == "paste":
             self.draft += text
+            self.pasted = True
             self.draw_prompt()
         elif text in "\r\n":
             if self.swallow > 0:
@@ -75,6 +88,9 @@ class Agent:
                 self.submit()
         elif text == "\x7f":
             self.draft = self.draft[:-1]
+            self.draw_prompt()
+        elif text == "\x15":
+            self.draft, self.pasted = "", False
             self.draw_prompt()
         elif text == "\x03":
             sys.exit(130)
@@ -85,7 +101,8 @@ class Agent:
     def submit(self) -> None:
         """The draft becomes a command or a turn."""
         self.prompt, self.draft = self.draft, ""
-        if self.prompt.startswith("/"):
+        pasted, self.pasted = self.pasted, False
+        if self.prompt.startswith("/") and not pasted:
             self.out("\r\n")
             self.command(self.prompt)
         else:
@@ -94,9 +111,16 @@ class Agent:
             self.note(event="begin", turn=self.turn)
             self.out("\r\n")
             self.work()
-            self.note(event="end", turn=self.turn, reply=self.reply)
+            self.note(event="end", turn=self.turn, reply=self.reply, usage=self.usage())
         self.title("ready")
         self.draw_prompt()
+
+    def usage(self) -> dict[str, int]:
+        """Made up, but as an agent's would be: the whole conversation is read with every turn, most of it cached."""
+        before, read = self.context, TOKENS_TO_BEGIN_WITH + _tokens(self.prompt)
+        written = _tokens(self.reply)
+        self.context = before + read + written
+        return {"input_tokens": before + read, "cached_tokens": before, "output_tokens": written}
 
     def command(self, text: str) -> None:
         """One of the program's own commands."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from quintet.api.status import TerminalStatus
-from quintet.providers.base import Dialog, Launch, Plan, Provider, TurnRecord
+from quintet.providers.base import Dialog, Launch, Plan, Provider, TurnRecord, Usage
 from quintet.providers.screen import Screen
 from quintet.providers.scripted import look
 from quintet.roles import ROLES
@@ -44,11 +44,14 @@ class ScriptedProvider(Provider):
                 return TerminalStatus.WAITING_USER_ANSWER
         return TerminalStatus.UNKNOWN
 
+    def escape(self, message: str) -> str:
+        return message  # a paste is text, whatever it begins with
+
     def holds_draft(self, screen: Screen, pasted: str) -> bool:
         # at work there is no composer; what then stands behind the sign is the prompt that was taken
         return self.read_screen(screen) is TerminalStatus.IDLE and super().holds_draft(screen, pasted)
 
-    def dialog(self, screen: Screen) -> Dialog | None:
+    def dialog(self, screen: Screen, folder: Path) -> Dialog | None:  # noqa: ARG002
         lines = screen.text.rstrip().split("\n")
         if not lines[-1].startswith(look.DIALOG):
             return None
@@ -85,7 +88,8 @@ class ScriptedProvider(Provider):
             if event["event"] == "begin":
                 found = TurnRecord(ended=False)
             elif event["event"] == "end" and found is not None:
-                found = TurnRecord(ended=True, last_message=event["reply"])
+                usage = event.get("usage")
+                found = TurnRecord(True, event["reply"], usage=Usage(**usage) if usage else None)
         return found
 
 
