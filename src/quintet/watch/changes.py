@@ -1,13 +1,14 @@
 """What a run has changed in the project's repository, and the line that takes it back."""
 
 import json
+import re
 import shlex
 import subprocess
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from quintet.watch.model import PASS, Run
+from quintet.watch.model import Run
 from quintet.watch.runs import TMP
 
 KEPT: Final = "changes.json"
@@ -34,8 +35,6 @@ class Changes:
     files: tuple[File, ...] = ()
     more: int = 0
     """files beyond those listed"""
-    undo: tuple[str, ...] = ()
-    """shell lines that take the changes back, and can be taken back themselves"""
     note: str = ""
     """why nothing is known"""
 
@@ -57,17 +56,17 @@ def look(wd: Path, run: Run) -> Changes:
     """Ask git what is different from the start commit."""
     start = run.start_commit
     if not start:
-        return Changes(note="the project was in no git repository, or had no commit, when the run began")
+        return Changes(note="The project was in no git repository, or had no commit, when the run began.")
     if not _is_hash(start) or _git(wd, "cat-file", "-e", f"{start}^{{commit}}") is None:
-        return Changes(note=f"the start commit {start[:12]} is not in this repository")
+        return Changes(note=f"The start commit {start[:12]} is not in this repository.")
     counts = _git(wd, "diff", "--numstat", "--no-renames", "-z", start, "--", ".", f":(exclude){TMP}")
     kinds = _git(wd, "diff", "--name-status", "--no-renames", "-z", start, "--", ".", f":(exclude){TMP}")
     new = _git(wd, "ls-files", "--others", "--exclude-standard", "-z", "--", ".", f":(exclude){TMP}")
     if counts is None or kinds is None or new is None:
-        return Changes(note="git could not tell")
+        return Changes(note="Git could not tell.")
     files = [*_changed(counts, kinds), *(File(path, "new") for path in _split(new))]
     files.sort(key=lambda file: file.path)
-    return Changes(tuple(files[:_MOST]), max(len(files) - _MOST, 0), _undo(wd, run, start, bool(files)))
+    return Changes(tuple(files[:_MOST]), max(len(files) - _MOST, 0))
 
 
 def _changed(counts: str, kinds: str) -> list[File]:
@@ -82,21 +81,25 @@ def _changed(counts: str, kinds: str) -> list[File]:
     return files
 
 
-def _undo(wd: Path, run: Run, start: str, dirty: bool) -> tuple[str, ...]:
-    """A stash takes back what is not committed, a revert what is; neither loses anything."""
-    head = (_git(wd, "rev-parse", "HEAD") or "").strip()
-    uncommitted = _git(wd, "status", "--porcelain", "--", ".", f":(exclude){TMP}")
+def undo(wd: Path, run: Run, *, newest: bool) -> tuple[str, ...]:
+    """Shell lines that take a run's changes back: a stash what is not committed, a revert what is; nothing is lost.
+
+    They are made from what git says now, never read from a file, because agents can write there.
+    """
+    start, head = run.start_commit, (_git(wd, "rev-parse", "--verify", "HEAD") or "").strip()
+    if not _is_hash(start) or not _is_hash(head):
+        return ()
     lines = []
-    if uncommitted and dirty:
+    if newest and _git(wd, "status", "--porcelain", "--", ".", f":(exclude){TMP}"):
         lines.append(f"git stash push --include-untracked --message {shlex.quote(f'quintet {run.id}')}")
-    if head and head != start:
-        end = run.commit if run.status == PASS and _is_hash(run.commit) else "HEAD"
+    end = run.commit if _is_hash(run.commit) else head if newest else start
+    if end != start:
         lines.append(f"git revert --no-edit {start[:12]}..{end[:12]}")
     return tuple(lines)
 
 
 def _is_hash(text: str) -> bool:
-    return bool(text) and text.isalnum() and text.isascii()
+    return bool(re.fullmatch("[0-9a-f]{40,64}", text))
 
 
 def _split(text: str) -> list[str]:
@@ -115,10 +118,4 @@ def _read(value: dict[str, object]) -> Changes:
     files = value["files"]
     if not isinstance(files, list):
         raise TypeError("files")
-    undo = value.get("undo")
-    return Changes(
-        tuple(File(**file) for file in files),
-        int(str(value.get("more", 0))),
-        tuple(map(str, undo)) if isinstance(undo, list) else (),
-        str(value.get("note", "")),
-    )
+    return Changes(tuple(File(**file) for file in files), int(str(value.get("more", 0))), str(value.get("note", "")))

@@ -134,7 +134,7 @@ def _bar(run: Run, handoff: Handoff, scale: Scale) -> list[str]:
     x, y = scale.x(handoff.sent), _y(ROLES.index(handoff.role))
     width = max(scale.x(end) - x, 2.0)
     open_end = " open" if handoff.taken is None else ""
-    title = escape(_words(handoff, end))
+    title = escape(_words(run, handoff))
     parts = [
         f'<rect class="bar {kind_of(handoff.role)}{open_end}" x="{x:.1f}" y="{y - BAR / 2:.1f}" '
         f'width="{width:.1f}" height="{BAR}" rx="3"><title>{title}</title></rect>'
@@ -144,9 +144,9 @@ def _bar(run: Run, handoff: Handoff, scale: Scale) -> list[str]:
     return parts
 
 
-def _words(handoff: Handoff, end: float) -> str:
+def _words(run: Run, handoff: Handoff) -> str:
     said = f", {handoff.verdict.word or 'no verdict'}" if handoff.verdict else ""
-    return f"{handoff.role}, round {handoff.round}, cycle {handoff.cycle}: {duration(end - handoff.sent)}{said}"
+    return f"{handoff.role}, round {handoff.round}, cycle {handoff.cycle}: {duration(run.worked(handoff))}{said}"
 
 
 def _mark(x: float, y: float, handoff: Handoff, title: str) -> str:

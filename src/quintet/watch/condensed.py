@@ -24,10 +24,6 @@ class Shortened:
     saved: int
     """bytes that stayed behind"""
 
-    @property
-    def whole(self) -> bool:
-        return not self.removed
-
 
 def sources(run: Run, handoff: Handoff) -> list[tuple[str, Handoff]]:
     """The replies that a handoff's prompt carries on, as the flow passes them."""

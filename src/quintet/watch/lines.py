@@ -2,6 +2,7 @@
 
 from quintet.loop import journal
 from quintet.loop.journal import Event
+from quintet.watch.figures import count
 
 
 def line_for(event: Event) -> str:
@@ -15,13 +16,14 @@ def line_for(event: Event) -> str:
             return f"{role} is ready: {provider} in terminal {terminal}, {seconds:.1f} s"
         case journal.PromptSent(role=role, round=number, cycle=cycle, characters=size):
             return f"round {number}, cycle {cycle}: {role} gets its prompt ({size} characters)"
-        case journal.ReplyTaken(role=role, characters=size, source=source, file=file):
+        case journal.ReplyTaken(role=role, characters=size, source=source, file=file, tokens=tokens):
             origin = "" if source == "file" else ", read from its screen"
-            return f"{role} has replied ({size} characters{origin}): {file}"
+            used = f", {count(tokens.total)} tokens" if tokens else ""
+            return f"{role} has replied ({size} characters{used}{origin}): {file}"
         case journal.RunFinished(status=status, round=number):
             return f"{status} in round {number}"
-        case journal.RunStopped(reason=reason):
-            return f"stopped: {reason}; start again to go on"
+        case journal.RunStopped(reason=reason, resumable=resumable):
+            return f"stopped: {reason}" + ("; start again to go on" if resumable else "")
     return _judgement(event) or _trouble(event)
 
 

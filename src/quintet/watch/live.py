@@ -26,7 +26,10 @@ REFRESH: Final = 2
 ASK_SECONDS: Final = 2.0
 NARROW, WIDE = 64, 90
 _VERDICTS: Final = 4
-_FRAME_LINES: Final = 5
+_WHO: Final = max(len(role.name) for role in ROLES) + len(" 1.1")
+_WORD: Final = len("no verdict")
+_FRAME_LINES: Final = 2
+"""the blank line above the agents, and the heads of their columns"""
 _COLOURS: Final = {PASS: "green", FAIL: "red", STOPPED: "yellow"}
 _WORDS: Final = {
     "processing": "at work",
@@ -58,11 +61,11 @@ class Picture:
         agents = self._agents(width, now)
         used = len(top) + len(ROLES) + _FRAME_LINES
         verdicts = self.run.verdicts[-_VERDICTS:] if height - used > _VERDICTS else self.run.verdicts[-1:]
-        used += len(verdicts) + 2 if verdicts else 0
+        used += len(verdicts) + 1 if verdicts else 0
         parts: list[RenderableType] = [*top, Text(""), agents]
-        if verdicts and height > used:
+        if verdicts and height >= used:
             parts += [Text(""), *(_verdict(handoff) for handoff in verdicts)]
-        room = height - used
+        room = height - used - 1
         if room > 0:
             lines = self.events[-room:]
             parts += [Text(""), *(_journal_line(event) for event in lines)]
@@ -71,15 +74,15 @@ class Picture:
     def _head(self, now: float) -> Text:
         run = self.run
         turn = run.current
-        text = Text("quintet  ", style="bold", no_wrap=True, overflow="ellipsis")
+        text = Text("", no_wrap=True, overflow="ellipsis").append("quintet  ", style="bold")
         if run.status == RUNNING and turn:
             text.append(f"round {turn.round}, {turn.role.phase}, cycle {turn.cycle}", style="bold cyan")
         else:
             text.append(headline(run), style=f"bold {_COLOURS.get(run.status, 'cyan')}")
         tokens = tokens_of(run.handoffs)
-        text.append(f"   {clock(run.seconds(now))}", style="default")
+        text.append(f"   {clock(run.seconds(now))}")
         if tokens:
-            text.append(f"   {count(tokens.total)} tokens", style="default")
+            text.append(f"   {count(tokens.total)} tokens")
         text.append(f"   {run.id}", style="dim")
         return text
 
@@ -157,15 +160,16 @@ def _verdict(handoff: Handoff) -> Text:
     if verdict is None:
         return Text("")
     text = Text(no_wrap=True, overflow="ellipsis")
-    text.append(f"{handoff.role.name.replace('_', ' ')} {handoff.round}.{handoff.cycle}  ", style="dim")
-    text.append(verdict.word or "no verdict", style=f"bold {_mood(handoff)}")
+    who = f"{handoff.role.name.replace('_', ' ')} {handoff.round}.{handoff.cycle}"
+    text.append(f"{who:<{_WHO}}  ", style="dim")
+    text.append(f"{verdict.word or 'no verdict':<{_WORD}}", style=f"bold {_mood(handoff)}")
     why = ", ".join(verdict.evidence) if verdict.good and verdict.evidence else verdict.reason
     return text.append(f"  {one_line(why)}")
 
 
 def _journal_line(event: Event) -> Text:
-    text = Text(f"{time_of_day(seconds_of(event.at))}  ", style="dim", no_wrap=True, overflow="ellipsis")
-    return text.append(one_line(line_for(event)), style="default")
+    text = Text("", no_wrap=True, overflow="ellipsis")
+    return text.append(f"{time_of_day(seconds_of(event.at))}  ", style="dim").append(one_line(line_for(event)))
 
 
 class LiveView(AbstractContextManager["LiveView"]):

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from quintet.loop import journal
 from quintet.loop.journal import Event
-from quintet.roles import BY_NAME, TESTER, Phase, Role
+from quintet.roles import BY_NAME, TESTER, Role
 from quintet.watch.lines import line_for
 
 RUNNING, PASS, FAIL, STOPPED = "RUNNING", "PASS", "FAIL", "STOPPED"
@@ -67,10 +67,8 @@ class Handoff:
     sent: float
     """seconds since the epoch, as all times here"""
     prompt_file: str = ""
-    prompt_size: int = 0
     taken: float | None = None
     reply_file: str = ""
-    reply_size: int = 0
     source: str = ""
     verdict: Verdict | None = None
     tokens: Tokens | None = None
@@ -128,6 +126,11 @@ class Run:
         """How long it was at work."""
         running = (now or self.ended) - self.ended if self.status == RUNNING else 0.0
         return sum(end - begin for begin, end in self.spells) + max(running, 0.0)
+
+    def worked(self, handoff: Handoff) -> float:
+        """How long a turn has taken, without the time in which the run was stopped."""
+        end = handoff.taken or self.ended
+        return sum(max(min(end, last) - max(handoff.sent, first), 0.0) for first, last in self.spells)
 
     @property
     def current(self) -> Handoff | None:
@@ -221,7 +224,7 @@ def _sent(run: Run, event: journal.PromptSent, at: float) -> Run:
     role = BY_NAME.get(event.role)
     if role is None:
         return run
-    new = Handoff(event.step, role, event.round, event.cycle, at, event.file, event.characters)
+    new = Handoff(event.step, role, event.round, event.cycle, at, event.file)
     last = run.last
     # a prompt that could not be sent is sent again by the next start
     kept = run.handoffs[:-1] if last and last.step == event.step and last.taken is None else run.handoffs
@@ -236,7 +239,6 @@ def _taken(run: Run, event: journal.ReplyTaken, at: float) -> Run:
         lambda item: item.step == event.step,
         taken=at,
         reply_file=event.file,
-        reply_size=event.characters,
         source=event.source,
         tokens=tokens,
     )
@@ -291,11 +293,6 @@ def _remarked(run: Run, event: Event, at: float) -> Run:
         case journal.Noted(text=text) if text.startswith(COMMITTED):
             return replace(run, commit=text.removeprefix(COMMITTED))
     return run
-
-
-def phase_title(phase: Phase) -> str:
-    """What a phase is called in a heading."""
-    return {Phase.ANALYST: "Analysis", Phase.PROGRAMMER: "Programming", Phase.TESTER: "Test"}[phase]
 
 
 def kind_of(role: Role) -> str:

@@ -59,7 +59,8 @@ def page(summary: Summary) -> str:
 
 _LEGEND: Final = (
     '<p class="legend"><span class="key work"></span>work <span class="key review"></span>review '
-    '<span class="key test"></span>test <span class="dot good"></span>approved or passed '
+    '<span class="key test"></span>test <span class="key wait"></span>waiting '
+    '<span class="dot good"></span>approved or passed '
     '<span class="dot again"></span>changes asked for <span class="dot bad"></span>failed</p>'
 )
 
@@ -86,7 +87,7 @@ def _round(summary: Summary, number: int) -> str:
 
 def _turn(summary: Summary, handoff: Handoff) -> tuple[str, ...]:
     verdict = handoff.verdict
-    taken = duration(handoff.taken - handoff.sent) if handoff.taken else "no reply yet"
+    taken = duration(summary.run.worked(handoff)) if handoff.taken else "no reply yet"
     reply = read_text(summary.folder, handoff.reply_file)
     name = _text(handoff.role.name.replace("_", " "))
     if reply:
@@ -137,7 +138,7 @@ def _changes(summary: Summary) -> str:
         for file in found.files
     ]
     more = f"<p>… and {found.more} more.</p>" if found.more else ""
-    undo = f"<p>To take them back:</p><pre>{_text(chr(10).join(found.undo))}</pre>" if found.undo else ""
+    undo = f"<p>To take them back:</p><pre>{_text(chr(10).join(summary.undo))}</pre>" if summary.undo else ""
     start = f"<p>Since the start commit <code>{_text(summary.run.start_commit[:12])}</code>.</p>"
     return f"<section><h2>Files changed</h2>{start}{_table(('File', '', 'Lines'), rows)}{more}{undo}</section>"
 

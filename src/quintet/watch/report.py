@@ -7,19 +7,22 @@ from typing import Final
 
 from quintet.watch import changes as repository
 from quintet.watch.figures import count, duration, harmless, money, one_line, time_of_day
-from quintet.watch.model import FAIL, PASS, Handoff, Tokens
+from quintet.watch.model import Handoff, Run, Tokens
 from quintet.watch.page import page
+from quintet.watch.runs import read_run
 from quintet.watch.summary import Summary, summarise
 
 MARKDOWN: Final = "report.md"
 HTML: Final = "report.html"
 
 
-def write_report(folder: Path) -> tuple[Path, Path]:
-    """Write both forms; at the end of a run also what it has changed, before the tree goes on changing."""
-    summary = summarise(folder)
-    if summary.run.status in (PASS, FAIL) and not (folder / repository.KEPT).exists():
-        repository.keep(folder, summary.changes)
+def write_report(folder: Path, *, at_end: bool = False) -> tuple[Path, Path]:
+    """Write both forms; at the end of a run also what it has changed, because the tree goes on changing."""
+    found = None
+    if at_end:
+        found = repository.look(folder.parents[1], read_run(folder))
+        repository.keep(folder, found)
+    summary = summarise(folder, found)
     paths = (folder / MARKDOWN, folder / HTML)
     for path, text in zip(paths, (markdown(summary), page(summary)), strict=True):
         _write(path, text)
@@ -45,7 +48,7 @@ def markdown(summary: Summary) -> str:
     if steps := summary.next_steps:
         parts += ["## What to do next", "", *(f"{number}. {_cell(step)}" for number, step in enumerate(steps, 1)), ""]
     for number in run.rounds:
-        parts += [f"## Round {number}", "", *_table(_TURNS, map(_turn, run.of_round(number)))]
+        parts += [f"## Round {number}", "", *_table(_TURNS, (_turn(run, handoff) for handoff in run.of_round(number)))]
     if summary.evidence:
         parts += ["## Test evidence", ""]
     for evidence in summary.evidence:
@@ -62,13 +65,13 @@ def markdown(summary: Summary) -> str:
 _TURNS: Final = ("When", "Agent", "Cycle", "Time", "Verdict", "Evidence or reason", "Tokens", "Reply")
 
 
-def _turn(handoff: Handoff) -> tuple[str, ...]:
+def _turn(run: Run, handoff: Handoff) -> tuple[str, ...]:
     verdict = handoff.verdict
     return (
         time_of_day(handoff.sent),
         handoff.role.name,
         str(handoff.cycle),
-        duration(handoff.taken - handoff.sent) if handoff.taken else "no reply yet",
+        duration(run.worked(handoff)) if handoff.taken else "no reply yet",
         (verdict.word or "none") if verdict else "",
         (", ".join(verdict.evidence) if verdict.good and verdict.evidence else verdict.reason) if verdict else "",
         count(handoff.tokens.total) if handoff.tokens else "",
@@ -88,8 +91,8 @@ def _changes(summary: Summary) -> list[str]:
     parts += _table(("File", "", "Lines"), rows)
     if found.more:
         parts += [f"... and {found.more} more.", ""]
-    if found.undo:
-        parts += ["To take them back:", "", "```sh", *found.undo, "```", ""]
+    if summary.undo:
+        parts += ["To take them back:", "", "```sh", *summary.undo, "```", ""]
     return parts
 
 

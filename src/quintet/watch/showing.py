@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -24,34 +25,48 @@ class Show(Protocol):
         """What the run's task is called."""
 
 
-class Lines:
+@dataclass(frozen=True)
+class _Printing:
+    must_go_on: bool
+    """whether the events are worth more than their reader, who may have gone: a run does not end for that"""
+
+    def echo(self, line: str, *, err: bool = False) -> None:
+        try:
+            click.echo(line, err=err)
+        except BrokenPipeError:
+            if not self.must_go_on:
+                raise
+            os.dup2(os.open(os.devnull, os.O_WRONLY), (sys.stderr if err else sys.stdout).fileno())
+
+
+class Lines(_Printing):
     """One line for each event, with its time; why a run stopped goes to the error stream."""
 
     def __call__(self, event: Event) -> None:
         line = f"{time_of_day(seconds_of(event.at))} {one_line(line_for(event))}"
-        click.echo(line, err=isinstance(event, RunStopped))
+        self.echo(line, err=isinstance(event, RunStopped))
 
     def title(self, text: str) -> None:
         """Lines have none."""
 
 
-class JournalLines:
+class JournalLines(_Printing):
     """The journal, for programs."""
 
     def __call__(self, event: Event) -> None:
-        click.echo(event.model_dump_json())
+        self.echo(event.model_dump_json())
 
     def title(self, text: str) -> None:
         """Programs need none."""
 
 
 @contextmanager
-def showing(wd: Path, *, plain: bool = False, as_json: bool = False) -> Iterator[Show]:
+def showing(wd: Path, *, plain: bool = False, as_json: bool = False, must_go_on: bool = False) -> Iterator[Show]:
     """The way that was asked for; the live view only where there is a terminal that can draw it."""
     if as_json:
-        yield JournalLines()
+        yield JournalLines(must_go_on)
     elif plain or not sys.stdout.isatty() or os.environ.get("TERM", "dumb") == "dumb":
-        yield Lines()
+        yield Lines(must_go_on)
     else:
         from quintet.watch.live import LiveView  # noqa: PLC0415 - rich is loaded only where it draws
         from quintet.watch.terminals import statuses  # noqa: PLC0415

@@ -8,11 +8,11 @@ from typing import Final
 from quintet.errors import StateError
 from quintet.loop.state import load_state
 from quintet.roles import ROLES, TESTER, Role
-from quintet.watch.changes import Changes, changes
+from quintet.watch.changes import Changes, changes, undo
 from quintet.watch.condensed import saved_bytes
 from quintet.watch.figures import count, duration, moment, money
 from quintet.watch.model import FAIL, PASS, RUNNING, STOPPED, Handoff, Run, Tokens, tokens_of
-from quintet.watch.runs import TMP, read_run, read_text
+from quintet.watch.runs import TMP, read_run, read_text, run_folders
 
 STATE: Final = "quintet-state.json"
 LONGEST_EVIDENCE: Final = 200
@@ -37,6 +37,8 @@ class Summary:
     run: Run
     title: str
     changes: Changes
+    undo: tuple[str, ...]
+    """shell lines that take the changes back"""
     saved: int
     """bytes that condensation kept out of the prompts"""
     prompts: int
@@ -98,9 +100,9 @@ def headline(run: Run) -> str:
     }.get(run.status, f"Running, {rounds}")
 
 
-def summarise(folder: Path) -> Summary:
-    """Read everything that a report tells."""
-    run = read_run(folder)
+def summarise(folder: Path, found: Changes | None = None) -> Summary:
+    """Read everything that a report tells; what has changed may be known already."""
+    run, wd = read_run(folder), folder.parents[1]
     prompts = sum(len(read_text(folder, handoff.prompt_file).encode()) for handoff in run.handoffs)
     roles = {role: tokens for role in ROLES if (tokens := tokens_of(run.of_role(role)))}
     rounds = {number: tokens for number in run.rounds if (tokens := tokens_of(run.of_round(number)))}
@@ -108,7 +110,8 @@ def summarise(folder: Path) -> Summary:
         folder=folder,
         run=run,
         title=task_title(folder, run.id),
-        changes=changes(folder, run),
+        changes=found if found is not None else changes(folder, run),
+        undo=undo(wd, run, newest=run_folders(wd)[:1] == [folder]),
         saved=saved_bytes(folder, run),
         prompts=prompts,
         evidence=tuple(_evidence(folder, handoff) for handoff in run.of_role(TESTER) if handoff.reply_file),
@@ -127,9 +130,14 @@ def task_title(folder: Path, run_id: str) -> str:
         except StateError:
             continue
         if state and state.run_id == run_id:
-            lines = (line.strip(" #*-") for line in state.prompt.splitlines() if not line.startswith(_HEADERS))
-            return next((line for line in lines if line), "")[:160]
+            return title_of(state.prompt)
     return ""
+
+
+def title_of(task: str) -> str:
+    """The first line of a task that is no header."""
+    lines = (line.strip(" #*-") for line in task.splitlines() if not line.startswith(_HEADERS))
+    return next((line for line in lines if line), "")[:160]
 
 
 def _evidence(folder: Path, handoff: Handoff) -> Evidence:
@@ -155,8 +163,8 @@ def next_steps(summary: Summary) -> list[str]:
         ]
         if "never approved" in summary.remarks:
             steps.insert(1, "A phase went on without approval: look at the reviews' open notes first.")
-        if summary.changes.undo:
-            steps.append(f"Or take the changes back: {' && '.join(summary.changes.undo)}")
+        if summary.undo:
+            steps.append(f"Or take the changes back: {' && '.join(summary.undo)}")
         return steps
     if run.status == STOPPED:
         return [f"It stopped because: {run.reason}", "Start it again to go on where it stopped: quintet run"]

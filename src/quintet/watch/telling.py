@@ -34,7 +34,7 @@ def tell_run(run: Run, title: str, events: list[Event]) -> dict[str, Any]:
         "tokens": _tokens(tokens_of(run.handoffs)),
         "roles": [{"name": role.name, "phase": role.phase, "kind": kind_of(role)} for role in ROLES],
         "terminals": {role: {"id": id_, "provider": provider} for role, (id_, provider) in run.terminals.items()},
-        "handoffs": [_handoff(handoff) for handoff in run.handoffs],
+        "handoffs": [_handoff(run, handoff) for handoff in run.handoffs],
         "remarks": [{"at": remark.at, "kind": remark.kind, "text": remark.text} for remark in run.remarks],
         "journal": [{"at": seconds_of(event.at), "text": harmless(line_for(event))} for event in events[-SHOWN_LINES:]],
     }
@@ -74,7 +74,7 @@ def tell_handoff(folder: Path, run: Run, handoff: Handoff) -> dict[str, Any]:
     }
 
 
-def _handoff(handoff: Handoff) -> dict[str, Any]:
+def _handoff(run: Run, handoff: Handoff) -> dict[str, Any]:
     verdict = handoff.verdict
     return {
         "step": handoff.step,
@@ -85,6 +85,7 @@ def _handoff(handoff: Handoff) -> dict[str, Any]:
         "again": handoff.again,
         "sent": handoff.sent,
         "taken": handoff.taken,
+        "seconds": run.worked(handoff),
         "source": handoff.source,
         "reminders": handoff.reminders,
         "tokens": _tokens(handoff.tokens),

@@ -56,14 +56,8 @@ async function get(path) {
   if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
   return answer.json();
 }
-function notice(text) {
-  $("notice").textContent = text;
-  $("notice").hidden = !text;
-}
-function linked(state, words) {
-  $("link").className = `link ${state}`;
-  $("link").textContent = words;
-}
+const notice = (text) => Object.assign($("notice"), { textContent: text, hidden: !text });
+const linked = (state, words) => Object.assign($("link"), { className: `link ${state}`, textContent: words });
 async function listen() {
   let pause = 500, last = "";
   for (;;) {
@@ -82,7 +76,7 @@ async function listen() {
         for (const frame of frames) last = take(frame) || last;
       }
     } catch { /* the server is away; it is asked again */ }
-    linked("lost", "the server is away; trying again");
+    linked("lost", pause < 4000 ? "the server is away; trying again" : "the server is away; quintet dashboard shows every run");
     await new Promise((resolve) => setTimeout(resolve, pause));
     pause = Math.min(pause * 2, 5000);
   }
@@ -106,18 +100,18 @@ function later(name, work, milliseconds) {
 
 async function load() {
   try {
-    const list = await get("/watch/runs");
-    drawRuns(list.runs);
+    const wanted = view.wanted, list = await get("/watch/runs");
     if (!list.runs.length) { $("headline").textContent = "No run yet"; $("task").textContent = `quintet run starts one in ${list.projects.join(", ")}`; return; }
-    const run = await get(`/watch/runs/${encodeURIComponent(view.wanted)}`);
+    const run = await get(`/watch/runs/${encodeURIComponent(wanted)}`);
+    if (wanted !== view.wanted) return;
     const other = !view.run || view.run.id !== run.id;
     view.skew = run.now - Date.now() / 1000;
     view.run = run;
     if (other) { view.sheet = null; view.chosen = -1; view.screens = {}; $("screens").replaceChildren(); }
-    draw();
+    draw(); drawRuns(list.runs);
     if (other || view.chosen < 0) choose(newest(run));
     else refresh();
-    for (const role of Object.keys(run.terminals)) if (other) askStatus(run.terminals[role].id);
+    for (const { id } of Object.values(run.terminals)) if (other || !(id in view.statuses)) askStatus(id);
   } catch (error) { console.debug(String(error)); }
 }
 const newest = (run) => Math.max(run.handoffs.map((turn) => turn.taken !== null).lastIndexOf(true), 0);
@@ -230,7 +224,7 @@ function drawTimeline() {
 function bar(run, turn, number, scale, y) {
   const x = scale.x(turn.sent), end = turn.taken === null ? scale.end : turn.taken, width = Math.max(scale.x(end) - x, 2);
   const middle = y(run.roles.findIndex((role) => role.name === turn.role));
-  const words = `${NAMES[turn.role]}, round ${turn.round}, cycle ${turn.cycle}: ${spell(end - turn.sent)}${turn.verdict ? `, ${turn.verdict.word || "no verdict"}` : ""}`;
+  const words = `${NAMES[turn.role]}, round ${turn.round}, cycle ${turn.cycle}: ${spell(turn.taken === null ? end - turn.sent : turn.seconds)}${turn.verdict ? `, ${turn.verdict.word || "no verdict"}` : ""}`;
   const open = () => choose(number, true);
   return h("svg:g", { class: `turn${number === view.chosen ? " chosen" : ""}`, tabindex: 0, role: "button", "aria-label": words, onclick: open,
     onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); open(); } } },
@@ -263,8 +257,8 @@ function drawTerminals() {
   if (!run) return;
   const names = shown().filter((name) => run.terminals[name]);
   const tab = (name, words, key) => h("button", { type: "button", role: "tab", "aria-selected": String(view.terminal === name), "data-terminal": name, title: `key ${key}`, onclick: () => show(name) }, words);
-  fill($("terminal-tabs"), [...run.roles.map((role, number) => tab(role.name, NAMES[role.name], number + 1)), tab("all", "All five", 0),
-    h("button", { type: "button", role: "tab", "aria-selected": String(view.follow), title: "key f", onclick: () => show("", true) }, "Follow")]);
+  fill($("terminal-tabs"), [...run.roles.map((role, number) => tab(role.name, NAMES[role.name], number + 1)), tab("all", "All five", 0)]);
+  $("follow").setAttribute("aria-pressed", String(view.follow));
   $("screens").className = `screens${view.terminal === "all" ? " all" : ""}`;
   const key = `${run.id} ${names.join(" ")}`;
   if ($("screens").dataset.key === key) return;
@@ -294,7 +288,7 @@ function paint(screen, seen) {
   screen.rows = Math.min(Math.max(screen.rows, lines.length + 1, view.terminal === "all" ? 24 : 18), Math.max(seen.rows, 1));
   if (!screen.opened) { screen.place.replaceChildren(); terminal.open(screen.place); screen.opened = true; }
   const room = screen.place.clientWidth, cell = room / seen.columns;
-  terminal.options.fontSize = Math.min(Math.max(Math.floor((cell / 0.602) * 10) / 10, 3), 14);
+  terminal.options.fontSize = Math.min(Math.max(Math.floor((cell / 0.602) * 10) / 10, view.terminal === "all" ? 3 : 7), 14);
   terminal.resize(seen.columns, screen.rows);
   screen.words.textContent = WORDS[view.statuses[view.run.terminals[screen.name].id]] || "";
   const from = Math.max(lines.length - screen.rows, 0);
@@ -319,7 +313,8 @@ async function choose(number, look = false) {
   if (!run || !run.handoffs[number]) return;
   view.chosen = number;
   drawTurns(); drawTimeline();
-  $("turns").querySelector("[aria-current=true]")?.scrollIntoView({ block: "nearest" });
+  const list = $("turns"), item = list.querySelector("[aria-current=true]");
+  if (item) list.scrollTop = Math.min(Math.max(list.scrollTop, item.offsetTop + item.offsetHeight - list.clientHeight), item.offsetTop);
   await refresh();
   if (look) $("sheet").scrollIntoView({ block: "nearest", behavior: "smooth" });
 }
@@ -337,8 +332,8 @@ function drawSheet() {
     name === "left" && sheet.saved ? `${words} (${count(sheet.saved)} bytes)` : words)));
   fill($("sheet"), [
     h("h3", {}, `${NAMES[turn.role]}, round ${turn.round}, cycle ${turn.cycle}`),
-    h("p", { class: "meta" }, `${hour(turn.sent)}${turn.taken === null ? ", no reply yet" : `, replied after ${spell(turn.taken - turn.sent)}`}${size}${turn.reminders ? `, reminded ${turn.reminders}×` : ""}${turn.source === "screen" ? ", read from its screen" : ""}`),
-    verdict ? h("div", { class: "judgement" }, h("strong", { class: mood(turn) }, verdict.word || "No verdict"), h("span", { class: "why" }, verdict.reason),
+    h("p", { class: "meta" }, `${hour(turn.sent)}${turn.taken === null ? ", no reply yet" : `, replied after ${spell(turn.seconds)}`}${size}${turn.reminders ? `, reminded ${turn.reminders}×` : ""}${turn.source === "screen" ? ", read from its screen" : ""}`),
+    verdict ? h("div", { class: "judgement" }, h("strong", { class: mood(turn) }, verdict.word || "No verdict"), h("span", { class: "why" }, verdict.reason === verdict.word.toLowerCase() ? "with evidence of" : verdict.reason),
       verdict.command ? h("p", {}, verdict.command) : null, verdict.evidence.length ? h("p", { class: "chips" }, verdict.evidence.map((word) => h("span", {}, word))) : null) : null,
     tabs, sheetBody(sheet)]);
 }
@@ -359,7 +354,8 @@ function read(tab) {
 function drawTokens() {
   const run = view.run, rounds = [...new Set(run.handoffs.map((turn) => turn.round))];
   const sum = (turns) => turns.reduce((total, turn) => total + (turn.tokens ? turn.tokens.total : 0), 0);
-  const cells = (turns) => [...rounds.map((number) => h("td", {}, count(sum(turns.filter((turn) => turn.round === number))))), h("td", {}, count(sum(turns)))];
+  const cell = (turns) => h("td", {}, sum(turns) ? count(sum(turns)) : "–");
+  const cells = (turns) => [...rounds.map((number) => cell(turns.filter((turn) => turn.round === number))), cell(turns)];
   if (!run.tokens) { $("tokens").replaceChildren(h("p", { class: "quiet" }, "The agents' records tell of none.")); return; }
   const table = h("table", { class: "tokens" }, h("thead", {}, h("tr", {}, h("th", {}, ""), rounds.map((number) => h("th", {}, `Round ${number}`)), h("th", {}, "Run"))),
     h("tbody", {}, run.roles.map((role) => h("tr", {}, h("td", {}, NAMES[role.name]), cells(run.handoffs.filter((turn) => turn.role === role.name)))), h("tr", {}, h("td", {}, "All"), cells(run.handoffs))));
@@ -385,7 +381,9 @@ document.addEventListener("keydown", (event) => {
   else if (key === "?") $("help").showModal();
   else return;
   event.preventDefault();
+  if (/^[0-5f]$/.test(key)) $("terminals-title").scrollIntoView({ block: "nearest", behavior: "smooth" });
 });
+$("follow").addEventListener("click", () => show("", true));
 $("help-button").addEventListener("click", () => $("help").showModal());
 $("help").addEventListener("click", (event) => { if (event.target === $("help")) $("help").close(); });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { for (const screen of Object.values(view.screens)) screen.terminal.options.theme = colours(); });

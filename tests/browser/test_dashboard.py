@@ -1,0 +1,191 @@
+"""The dashboard in a real Chromium, on a real run of the scripted agents."""
+
+import shutil
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+
+from quintet.roles import ANALYST, PEER_ANALYST, ROLES, TESTER
+from tests.stub.replies import ANALYST_SUMMARY
+from tests.watch.scripted import DEADLINE, Scripted, scripted, story, turns
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+ATTACK = (
+    "</pre><script>window.attacked = 1</script><img src=x onerror='window.attacked = 2'>"
+    "<svg onload='window.attacked = 3'></svg>\x1b]0;title\x07 \u202eflip"
+)
+PATIENCE = 1000 * 30
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    assert program, "Chromium is missing: tools/ensure-chromium installs it"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A page; what its policy or its script complains of fails the test."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    complaints: list[str] = []
+
+    def hear(message: ConsoleMessage) -> None:
+        # a server that is away is an error only to the browser
+        if message.type == "error" and "Failed to load resource" not in message.text:
+            complaints.append(message.text)
+
+    page.on("console", hear)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("dialog", lambda dialog: complaints.append(dialog.message))
+    yield page
+    context.close()
+    assert complaints == []
+
+
+def address(project: Scripted) -> str:
+    """The page of the run's own server."""
+    project.until_there("server.json")
+    word = project.server
+    return f"{word['url']}/#token={word['token']}"
+
+
+def roles_at_work(page: Page, process: Any) -> list[str]:
+    """Who is shown as the current step, in order, until the run has ended."""
+    seen: list[str] = []
+    deadline = time.monotonic() + DEADLINE
+    while process.poll() is None and time.monotonic() < deadline:
+        now = page.locator(".step.now button")
+        name = now.first.get_attribute("data-role", timeout=1000) if now.count() else None
+        if name and seen[-1:] != [name]:
+            seen.append(name)
+        page.wait_for_timeout(80)
+    return seen
+
+
+def test_a_run_from_its_first_prompt_to_its_pass(page: Page) -> None:
+    script = story(think=1.2)
+    script[ANALYST.name] = turns(ANALYST_SUMMARY + ATTACK, think=1.2)
+    with scripted(script) as project:
+        process = project.start("run", CLEANUP_ON_EXIT="0")
+        page.goto(address(project))
+        expect(page.locator("#link")).to_have_text("live", timeout=PATIENCE)
+        assert "token" not in page.url, "the token leaves the address at once"
+
+        expect(page.locator(".step.now button")).to_have_attribute("data-role", ANALYST.name, timeout=PATIENCE)
+        expect(page.locator(f'[data-screen="{ANALYST.name}"]')).to_contain_text("Scripted agent", timeout=PATIENCE)
+
+        # its first handoff, as soon as there is one; the answer is shown as what it is: text
+        page.locator("[data-turn='0']").click(timeout=PATIENCE)
+        expect(page.locator("#text")).to_contain_text("<script>window.attacked = 1</script>", timeout=PATIENCE)
+        expect(page.locator("#text")).not_to_contain_text("\u202e")
+        page.keyboard.press("p")
+        expect(page.locator("#text")).to_contain_text("RESPONSE FILE INSTRUCTION")
+        page.keyboard.press("r")
+
+        # the terminal too: the agent has printed its answer there
+        page.keyboard.press("1")
+        expect(page.locator(f'[data-screen="{ANALYST.name}"]')).to_contain_text("attacked = 1", timeout=PATIENCE)
+        page.keyboard.press("f")
+
+        seen = roles_at_work(page, process)
+        assert [role.name for role in ROLES if role.name in seen][1:] == [role.name for role in ROLES][1:], seen
+        assert page.evaluate("window.attacked") is None
+
+        expected = [event for event in project.journal if event["event"] == "reply_taken"]
+        assert process.wait(DEADLINE) == 0
+        assert len(expected) == 10
+
+
+def test_a_finished_run_read_with_the_keyboard_and_a_server_that_restarts(page: Page) -> None:
+    with scripted(story()) as project:
+        assert project.call("run")[0] == 0
+        board = project.start("dashboard", "--port", "0")
+        url = _told(board)
+        port = httpx.URL(url).port
+        page.goto(url)
+        expect(page.locator("#headline")).to_have_text("PASS in round 2", timeout=PATIENCE)
+        expect(page.locator("[data-turn]")).to_have_count(10)
+        expect(page.locator(".turn")).to_have_count(10)
+        expect(page.locator("[data-turn='9']")).to_have_attribute("aria-current", "true")
+
+        # back to the tester's first verdict, and what of the programmer's reply its prompt left out
+        for _ in range(3):
+            page.keyboard.press("k")
+        expect(page.locator("#sheet strong")).to_have_text("FAIL")
+        page.keyboard.press("l")
+        expect(page.locator("#text")).to_contain_text("Known limitations")
+        page.keyboard.press("p")
+        expect(page.locator("#text")).not_to_contain_text("Known limitations")
+
+        # the evidence that was matched in an approval
+        page.locator("[data-turn='3']").press("Enter")
+        expect(page.locator(".chips span")).to_have_text(["artifact", "P1", "downstream", "handoff"])
+
+        page.keyboard.press("0")
+        expect(page.locator("[data-screen]")).to_have_count(5)
+        for role in ROLES:
+            screen = page.locator(f'[data-screen="{role.name}"]')
+            expect(screen).to_contain_text(f"Scripted agent, {role.name}", timeout=PATIENCE)
+        page.keyboard.press("?")
+        expect(page.locator("#help")).to_be_visible()
+        page.keyboard.press("Escape")
+
+        board.kill()
+        board.wait()
+        expect(page.locator("#link")).to_contain_text("away", timeout=PATIENCE)
+        board = project.start("dashboard", "--port", str(port))
+        _told(board)
+        expect(page.locator("#link")).to_have_text("live", timeout=PATIENCE)
+
+        # a new run appears by itself, and the old one is still there
+        project.script(story())
+        assert project.call("run")[0] == 0
+        expect(page.locator("#runs tr")).to_have_count(2, timeout=PATIENCE)
+        page.locator("[data-run]").last.click()
+        expect(page.locator("#runs tr.chosen [data-run]")).to_have_text(
+            page.locator("[data-run]").last.inner_text(), timeout=PATIENCE
+        )
+
+
+def test_the_page_without_its_token_and_orders_to_the_dashboard(page: Page) -> None:
+    with scripted({TESTER.name: turns("none"), PEER_ANALYST.name: turns("none")}) as project:
+        url = _told(project.start("dashboard", "--port", "0"))
+        bare, _, token = url.partition("#token=")
+        page.goto(bare)
+        expect(page.locator("#link")).to_have_text("no token", timeout=PATIENCE)
+        with httpx.Client(base_url=bare, trust_env=False) as stranger:
+            assert stranger.get("/watch/runs").status_code == 401
+            assert stranger.get("/events").status_code == 401
+            policy = stranger.get("/").headers["content-security-policy"]
+            assert "default-src 'none'" in policy
+            assert "script-src 'self';" in policy
+        with httpx.Client(base_url=bare, headers={"Authorization": f"Bearer {token}"}, trust_env=False) as owner:
+            assert owner.get("/watch/runs").json()["runs"] == []
+            assert owner.get("/watch/runs", headers={"Host": "evil.example"}).status_code == 400
+            assert owner.get("/watch/runs", headers={"Origin": "http://evil.example"}).status_code == 403
+            for order in ("/sessions", "/terminals/00000000/input", "/terminals/00000000/exit", "/watch/runs"):
+                assert owner.post(order).status_code == 405
+
+
+def _told(board: Any) -> str:
+    """The address that the dashboard prints."""
+    line = board.stdout.readline()
+    assert "http://127.0.0.1:" in line, line
+    return str(line.split()[-1])

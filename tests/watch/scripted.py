@@ -1,0 +1,151 @@
+"""A real run of the scripted agents as a process of its own, in a home of its own; what it starts, it ends."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, TESTER
+from tests.stub.replies import (
+    ANALYST_APPROVED,
+    ANALYST_SUMMARY,
+    FAIL,
+    PASS,
+    PROGRAMMER_APPROVED,
+    PROGRAMMER_SUMMARY,
+    TASK,
+)
+
+DEADLINE = 90.0
+REVISE = "REVIEW_RESULT: REVISE\nREVIEW_NOTES:\n- Handoff: name the file\nRequired changes:\n- name it\n"
+LONG_SUMMARY = PROGRAMMER_SUMMARY + "\n## Known limitations\nnone that anybody has found so far\n"
+
+
+def turns(*replies: str, think: float = 0.0) -> list[list[dict[str, Any]]]:
+    return [[*([{"think": think}] if think else []), {"reply": reply}] for reply in replies]
+
+
+def story(think: float = 0.0) -> dict[str, Any]:
+    """One REVISE, then a test that fails and one that passes: ten turns in two rounds."""
+    return {
+        ANALYST.name: turns(ANALYST_SUMMARY, think=think),
+        PEER_ANALYST.name: turns(REVISE, ANALYST_APPROVED, think=think),
+        PROGRAMMER.name: turns(LONG_SUMMARY, think=think),
+        PEER_PROGRAMMER.name: turns(PROGRAMMER_APPROVED, think=think),
+        TESTER.name: turns(FAIL, PASS, think=think),
+    }
+
+
+@dataclass
+class Scripted:
+    """One project with its private home."""
+
+    root: Path
+    started: list["subprocess.Popen[str]"] = field(default_factory=list)
+
+    @property
+    def wd(self) -> Path:
+        return self.root / "project"
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the newest run."""
+        return max(self.wd.glob(".tmp/*/journal.jsonl")).parent
+
+    @property
+    def journal(self) -> list[dict[str, Any]]:
+        lines = (self.folder / "journal.jsonl").read_text(encoding="utf-8").splitlines()
+        return [json.loads(line) for line in lines]
+
+    @property
+    def server(self) -> dict[str, Any]:
+        """What the run's own server has left word of."""
+        word: dict[str, Any] = json.loads((self.wd / ".tmp" / "server.json").read_text(encoding="utf-8"))
+        return word
+
+    @property
+    def env(self) -> dict[str, str]:
+        kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+        return kept | {
+            "HOME": str(self.root / "home"),
+            "LANG": "C.UTF-8",
+            "PROVIDER": "scripted",
+            "QUINTET_SCENARIO": str(self.root / "scenario.json"),
+            "PROMPT": TASK,
+            "POLL_SECONDS": "0.1",
+            "MIN_REVIEW_CYCLES_BEFORE_APPROVAL": "1",
+            "GIT_CONFIG_NOSYSTEM": "1",
+        }
+
+    def start(self, *words: str, **settings: str) -> "subprocess.Popen[str]":
+        process = subprocess.Popen(
+            [sys.executable, "-m", "quintet", *words],
+            env=self.env | settings,
+            cwd=self.wd,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            encoding="utf-8",
+        )
+        self.started.append(process)
+        return process
+
+    def call(self, *words: str, **settings: str) -> tuple[int, str]:
+        """Run a command to its end."""
+        process = self.start(*words, **settings)
+        output, _ = process.communicate(timeout=DEADLINE)
+        return process.returncode, output
+
+    def script(self, roles: dict[str, Any]) -> None:
+        (self.root / "scenario.json").write_text(json.dumps({"roles": roles}), encoding="utf-8")
+
+    def git(self, *words: str) -> str:
+        done = subprocess.run(["git", *words], cwd=self.wd, env=self.env, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    def until_there(self, name: str) -> Path:
+        """Wait for a file below `.tmp/`."""
+        deadline = time.monotonic() + DEADLINE
+        while not (found := sorted(self.wd.glob(f".tmp/{name}"))):
+            assert time.monotonic() < deadline, f"{name} did not appear"
+            time.sleep(0.02)
+        return found[-1]
+
+    def end(self) -> None:
+        for process in self.started:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+            if process.stdout:
+                process.stdout.close()
+        command = [sys.executable, "-m", "quintet", "stop", "--all"]
+        subprocess.run(command, env=self.env, cwd=self.wd, capture_output=True, check=False, timeout=DEADLINE)
+        shutil.rmtree(self.root, ignore_errors=True)
+
+
+@contextmanager
+def scripted(roles: dict[str, Any]) -> Iterator[Scripted]:
+    """A git project with one commit and agents that follow a script."""
+    project = Scripted(Path(tempfile.mkdtemp(prefix="qw", dir="/tmp")))
+    (project.root / "home").mkdir()
+    project.wd.mkdir()
+    project.script(roles)
+    project.git("init", "--quiet")
+    project.git("config", "user.name", "T")
+    project.git("config", "user.email", "t@localhost")
+    (project.wd / "README.md").write_text("A project.\n")
+    project.git("add", "--all")
+    project.git("commit", "--quiet", "--message", "Begin")
+    try:
+        yield project
+    finally:
+        project.end()

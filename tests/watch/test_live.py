@@ -1,0 +1,94 @@
+"""The live view: right in every window, and nothing of an agent's that steers the terminal."""
+
+import io
+import os
+import pty
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from quintet.loop import journal
+from quintet.roles import ANALYST
+from quintet.watch.live import Picture
+from tests.watch.events import START, at, failed_run, sent, started, write
+
+
+def drawn(picture: Picture, width: int, height: int, now: float = 60.0) -> list[str]:
+    out = io.StringIO()
+    console = Console(file=out, width=width, height=height, force_terminal=False, color_system=None)
+    console.print(picture.draw(width, height, START.timestamp() + now))
+    return out.getvalue().rstrip("\n").split("\n")
+
+
+def picture_of(events: list[journal.Event]) -> Picture:
+    picture = Picture(title="A task with a long title that goes on and on, as titles do")
+    for event in events:
+        picture.add(event)
+    return picture
+
+
+@pytest.mark.parametrize("width", [24, 40, 63, 64, 89, 90, 120, 200])
+@pytest.mark.parametrize("height", [8, 12, 24, 50])
+def test_it_fits_the_window(width: int, height: int) -> None:
+    for events in (failed_run(), failed_run()[:9], started()):
+        lines = drawn(picture_of(events), width, height)
+        assert max(map(len, lines)) <= width
+        assert len(lines) <= max(height, 10)
+
+
+def test_a_wide_window_shows_everything() -> None:
+    text = "\n".join(drawn(picture_of([*started(), sent(10, ANALYST)]), 120, 40, now=75))
+    assert "round 1, analyst, cycle 1" in text
+    assert "1:05" in text
+    assert "analyst → peer analyst → programmer → peer programmer → tester" in text
+    assert "gets its prompt" in text
+
+
+def test_verdicts_come_with_their_evidence_and_tokens_with_their_role() -> None:
+    lines = drawn(picture_of(failed_run()), 120, 40)
+    assert any("REVISE" in line and "asks for changes" in line for line in lines)
+    (row,) = [line for line in lines if line.startswith("programmer ")]
+    assert "2.0k" in row
+
+
+def test_an_agent_that_asks_is_shown() -> None:
+    events = [*started(), sent(1, ANALYST)]
+    asked = at(2, journal.PermissionAsked(role=ANALYST.name, terminal="00000000", accepted=False))
+    assert any("asks for permission" in line for line in drawn(picture_of([*events, asked]), 100, 30))
+
+
+def test_no_escape_sequence_of_an_agents_reaches_the_terminal() -> None:
+    events = [*started(), at(5, journal.Warned(text="evil \x1b[2J\x07\nsecond [red]line[/red]"))]
+    text = "\n".join(drawn(picture_of(events), 100, 30))
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert "second [red]line[/red]" in text
+
+
+def test_watch_draws_on_a_terminal(tmp_path: Path) -> None:
+    write(tmp_path / ".tmp" / "20260102-030405-abcdef", failed_run())
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "quintet", "watch", "--wd", str(tmp_path)],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "90", "LINES": "30"},
+    )
+    os.close(slave)
+    shown = b""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        try:
+            shown += os.read(master, 65536)
+        except OSError:
+            break
+    os.close(master)
+    assert process.wait(30) == 0
+    assert b"\x1b[?1049h" in shown, "the alternate screen"
+    assert b"\x1b[?1049l" in shown, "and back"
+    assert b"FAIL after round 1" in shown.split(b"\x1b[?1049l")[-1], "the last picture stays"

@@ -1,0 +1,98 @@
+"""A run, folded from its journal."""
+
+import pytest
+
+from quintet.loop import journal
+from quintet.roles import ANALYST, PEER_ANALYST, TESTER
+from quintet.watch.model import Tokens, run_from, tokens_of
+from tests.watch.events import START, at, failed_run, finished, reviewed, sent, started, taken, verdict_of
+
+BEGAN = START.timestamp()
+
+
+def test_handoffs_have_their_times_verdicts_and_tokens() -> None:
+    run = run_from(failed_run())
+    assert [handoff.role.name for handoff in run.handoffs] == ["analyst", "peer_analyst", "programmer", "tester"]
+    review = run.handoffs[1]
+    assert (review.sent - BEGAN, review.taken) == (20, BEGAN + 30)
+    assert review.verdict is not None
+    assert (review.verdict.word, review.verdict.good) == ("REVISE", False)
+    assert review.verdict.evidence == ("artifact", "handoff")
+    assert review.tokens == Tokens(500, 250, 10)
+    assert review.reminders == 1
+    assert run.status == "FAIL"
+    assert run.seconds() == 51
+    assert run.current is None
+
+
+def test_the_remarks_are_those_that_a_reader_should_know() -> None:
+    kinds = [remark.kind for remark in run_from(failed_run()).remarks]
+    assert kinds == ["forced release", "reminder", "never approved"]
+
+
+def test_the_current_handoff_is_the_one_without_a_reply() -> None:
+    run = run_from([*started(), sent(10, ANALYST)])
+    assert run.current is run.handoffs[0]
+    assert run.seconds(BEGAN + 100) == 100
+    assert run_from([*started(), sent(10, ANALYST), taken(12, ANALYST)]).current is None
+
+
+def test_the_time_in_which_a_run_was_stopped_does_not_count() -> None:
+    events = [
+        *started(),
+        sent(10, ANALYST),
+        at(20, journal.RunStopped(reason="interrupted by SIGINT")),
+        at(1000, journal.RunResumed(run_id="20260102-030405-abcdef", step="1-1-analyst")),
+        taken(1010, ANALYST),
+    ]
+    stopped, resumed = run_from(events[:-2]), run_from(events)
+    assert (stopped.status, stopped.reason) == ("STOPPED", "interrupted by SIGINT")
+    assert resumed.status == "RUNNING"
+    assert resumed.seconds() == 30
+    assert len(resumed.handoffs) == 1
+    assert resumed.handoffs[0].taken == BEGAN + 1010
+    assert resumed.worked(resumed.handoffs[0]) == 20
+
+
+def test_a_run_that_was_killed_does_not_count_the_night() -> None:
+    events = [*started(), sent(10, ANALYST), at(9000, journal.RunResumed(run_id="x", step="")), taken(9010, ANALYST)]
+    assert run_from(events).seconds() <= 10 + 60 + 10
+
+
+def test_a_prompt_that_is_sent_again_is_one_handoff() -> None:
+    run = run_from([*started(), sent(10, ANALYST), sent(15, ANALYST), taken(20, ANALYST)])
+    assert [(handoff.sent - BEGAN, handoff.taken) for handoff in run.handoffs] == [(15, BEGAN + 20)]
+
+
+def test_the_users_command_has_the_last_word() -> None:
+    verified = at(31, journal.Verified(round=1, command="make check", exit_code=2))
+    run = run_from([*started(), sent(10, TESTER), taken(30, TESTER), verdict_of(30, "PASS"), verified])
+    verdict = run.handoffs[0].verdict
+    assert verdict is not None
+    assert (verdict.word, verdict.good, verdict.command) == ("FAIL", False, "make check")
+
+
+def test_what_comes_after_the_end_does_not_make_a_run_longer() -> None:
+    run = run_from([*started(), finished(10, "PASS"), at(70, journal.Warned(text="notification not sent"))])
+    assert run.seconds() == 10
+    assert run.remarks[0].kind == "warning"
+
+
+def test_tokens_add_up_and_cost_only_where_it_is_known() -> None:
+    assert Tokens(1, 2, 3) + Tokens(10, 20, 30) == Tokens(11, 22, 33)
+    assert (Tokens(1, cost=0.5) + Tokens(1)).cost == 0.5
+    assert Tokens(5, 3, 2).total == 7
+    assert tokens_of([]) is None
+
+
+@pytest.mark.parametrize("number", range(len(failed_run())))
+def test_a_journal_that_ends_anywhere_can_be_read(number: int) -> None:
+    run = run_from(failed_run()[: number + 1])
+    assert run.events == number + 1
+    assert run.round == 1
+
+
+def test_an_approval_is_good() -> None:
+    run = run_from([*started(), sent(1, PEER_ANALYST), taken(2, PEER_ANALYST), reviewed(2, True)])
+    assert run.verdicts[0].verdict
+    assert run.verdicts[0].verdict.good

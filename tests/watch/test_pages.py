@@ -1,0 +1,116 @@
+"""What the page asks for, without a browser."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from quintet.roles import ANALYST, TESTER
+from quintet.watch import pages as module
+from quintet.watch.pages import Pages
+from tests.watch.events import failed_run, finished, sent, started, taken, write
+
+RUN = "20260102-030405-abcdef"
+
+
+class Client:
+    """Asks the pages as a server would."""
+
+    def __init__(self, pages: Pages) -> None:
+        self._app = FastAPI()
+        self._app.include_router(pages.router)
+
+    def get(self, path: str) -> httpx.Response:
+        async def ask() -> httpx.Response:
+            transport = httpx.ASGITransport(app=self._app)
+            async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http:
+                return await http.get(path)
+
+        return asyncio.run(ask())
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = write(tmp_path / ".tmp" / RUN, failed_run())
+    (folder / "prompts").mkdir()
+    return tmp_path
+
+
+@pytest.fixture
+def client(project: Path) -> Client:
+    return Client(Pages(lambda: [project]))
+
+
+def test_the_runs_and_the_newest_of_them(client: Client, project: Path) -> None:
+    listed = client.get("/watch/runs").json()
+    assert [run["id"] for run in listed["runs"]] == [RUN]
+    assert listed["runs"][0]["tokens"] == 3640
+    told = client.get("/watch/runs/latest").json()
+    assert told["headline"] == "FAIL after round 1"
+    assert [turn["role"] for turn in told["handoffs"]] == ["analyst", "peer_analyst", "programmer", "tester"]
+    assert told["handoffs"][1]["verdict"]["evidence"] == ["artifact", "handoff"]
+    assert told["current"] is None
+    assert told["spells"][0][1] - told["spells"][0][0] == 51
+    write(project / ".tmp" / "20270101-000000-ffffff", [*started(), sent(1, ANALYST)])
+    assert client.get("/watch/runs/latest").json()["current"] == 0
+
+
+@pytest.mark.parametrize("name", ["..", "nothing", "%2e%2e", "..%2f..%2fetc", "20260102", RUN + "%00"])
+def test_no_other_folder_is_a_run(client: Client, name: str) -> None:
+    assert client.get(f"/watch/runs/{name}").status_code == 404
+    assert client.get(f"/watch/runs/{name}/handoffs/0").status_code == 404
+
+
+@pytest.mark.parametrize("number", ["-1", "4", "99999999999999999999"])
+def test_no_other_handoff(client: Client, number: str) -> None:
+    assert client.get(f"/watch/runs/{RUN}/handoffs/{number}").status_code == 404
+
+
+def test_a_handoffs_texts(project: Path) -> None:
+    folder = project / ".tmp" / RUN
+    events = [*started(), sent(1, TESTER, file="prompts/001.md"), taken(2, TESTER, file="001.md"), finished(3, "PASS")]
+    write(folder, events)
+    (folder / "prompts" / "001.md").write_text("do it\x1b[2J")
+    (folder / "001.md").write_text("<b>done</b>")
+    told = Client(Pages(lambda: [project])).get(f"/watch/runs/{RUN}/handoffs/0").json()
+    assert told == {"prompt": "do it�[2J", "reply": "<b>done</b>", "saved": 0, "shortened": []}
+
+
+def test_every_file_of_the_page_has_the_policy_and_needs_nothing_from_outside(client: Client) -> None:
+    for path in Pages.open_paths:
+        answer = client.get(path)
+        assert answer.status_code == 200
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+        assert "unsafe-eval" not in answer.headers["content-security-policy"]
+        if "xterm" not in path and not path.endswith(".svg"):
+            assert "//" not in answer.text.replace("// ", "").replace("http://www.w3.org/2000/svg", ""), path
+    script = client.get("/static/dashboard.js").text
+    assert not [
+        word for word in ("innerHTML =", "outerHTML", "insertAdjacentHTML", "eval(", "document.write") if word in script
+    ]
+
+
+def test_a_journal_that_grows_is_told(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LOOK_SECONDS", 0.01)
+    told: list[dict[str, Any]] = []
+
+    async def watch() -> None:
+        seen = asyncio.Event()
+
+        def tell(kind: str, **data: Any) -> None:
+            told.append({"kind": kind, **data})
+            seen.set()
+
+        task = asyncio.create_task(Pages(lambda: [project]).watch(tell, lambda: True))
+        await asyncio.sleep(0.1)
+        assert told == []
+        with (project / ".tmp" / RUN / "journal.jsonl").open("a") as file:
+            file.write("{}\n")
+        await asyncio.wait_for(seen.wait(), 10)
+        task.cancel()
+
+    asyncio.run(watch())
+    assert [(item["kind"], item["run"]) for item in told] == [("journal", RUN)]

@@ -1,0 +1,182 @@
+"""The pieces of the picture: figures, the chart, what git tells, the growing journal."""
+
+import subprocess
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from quintet.errors import RunError
+from quintet.loop import journal
+from quintet.roles import ANALYST, TESTER
+from quintet.watch.changes import look, undo
+from quintet.watch.chart import GAP, WIDTH, Scale, timeline
+from quintet.watch.figures import clock, count, duration, harmless, money
+from quintet.watch.model import Run, run_from
+from quintet.watch.runs import Tail, find_run, is_at_work, read_text, run_folders
+from quintet.watch.terminals import find_server
+from tests.watch.events import at, failed_run, sent, started, taken, verdict_of, write
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words", "hands"),
+    [(0, "0 s", "0:00"), (59.4, "59 s", "0:59"), (245, "4 min 05 s", "4:05"), (7650, "2 h 07 min", "2:07:30"),
+     (3600, "1 h 00 min", "1:00:00"), (-3, "0 s", "0:00"), (100_000, "1 d 3 h", "27:46:40")],
+)  # fmt: skip
+def test_times(seconds: float, words: str, hands: str) -> None:
+    assert duration(seconds) == words
+    assert clock(seconds) == hands
+
+
+def test_numbers() -> None:
+    assert [count(number) for number in (0, 999, 1000, 9_940, 12_345, 1_500_000)] == [
+        "0", "999", "1.0k", "9.9k", "12k", "1.5M",
+    ]  # fmt: skip
+    assert (money(12.5), money(0.01234)) == ("12.50", "0.0123")
+    assert harmless("a\x1b[2Jb\u202ec\td\ne") == "a�[2Jb�c\td\ne"
+
+
+def test_the_chart_has_a_bar_for_each_turn_and_a_mark_for_each_verdict() -> None:
+    picture = ElementTree.fromstring(timeline(run_from(failed_run())))  # noqa: S314 - our own
+    shapes = [item.get("class", "") for item in picture.iter()]
+    assert [name for name in shapes if name.startswith("bar")] == ["bar work", "bar review", "bar work", "bar test"]
+    assert [name for name in shapes if name.startswith("mark")] == ["mark again", "mark bad"]
+
+
+def test_the_chart_of_nothing_and_of_a_run_without_an_end() -> None:
+    ElementTree.fromstring(timeline(Run()))  # noqa: S314
+    assert "bar work open" in timeline(run_from([*started(), sent(5, ANALYST)]))
+
+
+def test_a_stop_takes_the_same_room_however_long_it_was() -> None:
+    short, long = Scale(((0, 10), (20, 30))), Scale(((0, 10), (100_000, 100_010)))
+    assert short.x(30) == pytest.approx(long.x(100_010))
+    assert short.x(20) - short.x(10) == pytest.approx(GAP)
+    assert long.x(200_000) <= WIDTH
+
+
+def git(wd: Path, *words: str) -> None:
+    identity = ["-c", "user.name=T", "-c", "user.email=t@localhost"]
+    subprocess.run(["git", *identity, *words], cwd=wd, check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> tuple[Path, Run]:
+    git(tmp_path, "init", "--quiet")
+    (tmp_path / "old name.txt").write_text("a\nb\n")
+    (tmp_path / "gone").write_text("x\n")
+    git(tmp_path, "add", "--all")
+    git(tmp_path, "commit", "--quiet", "--message", "Begin")
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=tmp_path, check=True, capture_output=True, text=True)
+    return tmp_path, Run(id="run", start_commit=head.stdout.strip(), status="PASS")
+
+
+def test_changed_new_and_deleted_files_with_unusual_names(repository: tuple[Path, Run]) -> None:
+    wd, run = repository
+    (wd / "old name.txt").write_text("a\nc\nd\n")
+    (wd / "gone").unlink()
+    (wd / "[id] ü.tsx").write_text("new\n")
+    (wd / ".tmp").mkdir()
+    (wd / ".tmp" / "mine").write_text("not a change")
+    found = look(wd, run)
+    assert [(file.path, file.kind, file.added, file.removed) for file in found.files] == [
+        ("[id] ü.tsx", "new", None, None),
+        ("gone", "deleted", 0, 1),
+        ("old name.txt", "changed", 2, 1),
+    ]
+    stash = "git stash push --include-untracked --message 'quintet run'"
+    assert undo(wd, run, newest=True) == (stash,)
+    assert undo(wd, run, newest=False) == (), "what is there now is not the old run's"
+
+
+def test_commits_are_reverted(repository: tuple[Path, Run]) -> None:
+    wd, run = repository
+    (wd / "new").write_text("1\n")
+    git(wd, "add", "new")
+    git(wd, "commit", "--quiet", "--message", "Add")
+    (line,) = undo(wd, run, newest=True)
+    git(wd, *line.split()[1:])
+    assert not (wd / "new").exists()
+
+
+def test_no_repository_and_a_commit_that_is_not_there(tmp_path: Path, repository: tuple[Path, Run]) -> None:
+    assert "no git repository" in look(tmp_path, Run()).note
+    assert "not in this repository" in look(repository[0], Run(start_commit="0" * 40)).note
+    assert "not in this repository" in look(repository[0], Run(start_commit="--output=/tmp/x")).note
+    assert undo(repository[0], Run(start_commit="0; rm -rf /"), newest=True) == ()
+
+
+def test_runs_are_found_by_the_beginning_of_their_name(tmp_path: Path) -> None:
+    for name in ("20260101-000000-aaaaaa", "20260102-000000-bbbbbb"):
+        write(tmp_path / ".tmp" / name, started())
+    (tmp_path / ".tmp" / "agent-responses").mkdir()
+    assert [folder.name[-6:] for folder in run_folders(tmp_path)] == ["bbbbbb", "aaaaaa"]
+    assert find_run(tmp_path, None).name.endswith("bbbbbb")
+    assert find_run(tmp_path, "20260101").name.endswith("aaaaaa")
+    with pytest.raises(RunError, match="2 runs begin with 2026"):
+        find_run(tmp_path, "2026")
+    with pytest.raises(RunError, match="no run 1999"):
+        find_run(tmp_path, "1999")
+    with pytest.raises(RunError, match="no runs here"):
+        find_run(tmp_path / "elsewhere", None)
+
+
+def test_a_growing_journal_is_read_line_by_line(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    tail = Tail(path)
+    assert tail.news() == []
+    lines = [event.model_dump_json().encode() + b"\n" for event in [*started(), sent(5, ANALYST)]]
+    path.write_bytes(b"".join(lines)[:-20])
+    assert len(tail.news()) == len(lines) - 1
+    path.write_bytes(b"".join(lines))
+    assert [event.event for event in tail.news()] == ["prompt_sent"]
+    assert tail.news() == []
+    # deleted by an agent, and begun anew
+    path.write_bytes(at(9, journal.Warned(text="x")).model_dump_json().encode() + b"\n")
+    assert [event.event for event in tail.news()] == ["warned"]
+    assert tail.run.handoffs == ()
+
+
+def test_texts_that_are_not_there(tmp_path: Path) -> None:
+    assert read_text(tmp_path, "") == ""
+    assert read_text(tmp_path, "nothing.md") == ""
+    assert read_text(tmp_path, "a\0b") == ""
+    (tmp_path / "bytes.md").write_bytes(b"a\xffb")
+    assert read_text(tmp_path, "bytes.md") == "a�b"
+
+
+def test_whether_a_run_is_at_work(tmp_path: Path) -> None:
+    running = run_from(started())
+    assert not is_at_work(tmp_path, running)
+    (tmp_path / ".tmp").mkdir()
+    (tmp_path / ".tmp" / "quintet.pid").write_text("1\n")
+    assert is_at_work(tmp_path, running)
+    (tmp_path / ".tmp" / "quintet.pid").write_text("999999999999\n")
+    assert not is_at_work(tmp_path, running)
+    done = run_from([*started(), sent(1, TESTER), taken(2, TESTER), verdict_of(2, "PASS")])
+    assert done.verdicts
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "",
+        "[]",
+        '{"url": 3}',
+        '{"url": "http://evil.example:80"}',
+        '{"url": "https://127.0.0.1:1"}',
+        '{"url": "http://["}',
+    ],
+)
+def test_a_word_of_a_server_that_is_not_on_this_machine_is_not_believed(tmp_path: Path, word: str) -> None:
+    (tmp_path / ".tmp").mkdir()
+    (tmp_path / ".tmp" / "server.json").write_text(word)
+    assert find_server(tmp_path) is None
+
+
+def test_the_word_of_a_server(tmp_path: Path) -> None:
+    (tmp_path / ".tmp").mkdir()
+    (tmp_path / ".tmp" / "server.json").write_text('{"url": "http://127.0.0.1:9", "token": "t"}')
+    found = find_server(tmp_path)
+    assert found
+    assert (found.url, found.token) == ("http://127.0.0.1:9", "t")
