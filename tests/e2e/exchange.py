@@ -1,6 +1,6 @@
 """What a model is asked and what it answers, whatever the wire format."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
@@ -56,6 +56,12 @@ class Reply:
     """Above 399: an HTTP error with `text` as its message."""
     cut: bool = False
     """End the stream in the middle, without its closing events."""
+    background: bool = False
+    """The command is to go on after the turn, where the CLI's tool can be told so."""
+    ask: bool = False
+    """The command needs the user's leave, where the CLI lets the model say so."""
+    error: Mapping[str, Any] = field(default_factory=dict)
+    """More of an HTTP error: its type, when a limit is reset."""
 
     @classmethod
     def run(cls, command: str, *, delay: float = 0.0) -> Self:

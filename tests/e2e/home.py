@@ -20,6 +20,7 @@ def make_home(model_url: str, projects: Iterable[Path], programs: Sequence[Path]
     home = Path(tempfile.mkdtemp(dir=homes, prefix="h"))
     (home / ".codex").mkdir()
     (home / ".codex/config.toml").write_text(codex_config(model_url, projects))
+    (home / ".claude.json").write_text(json.dumps({"hasCompletedOnboarding": True, "theme": "dark"}))
     # /etc/profile sets PATH anew in every login shell, so it has to be set after that.
     profile = f"export PATH={shlex.quote(search_path(programs))}\n"
     for name in (".bash_profile", ".profile"):
@@ -55,6 +56,8 @@ check_for_update_on_startup = false
 name = "local"
 base_url = "{model_url}/v1"
 wire_api = "responses"
+request_max_retries = 1
+stream_max_retries = 1
 {trusted}\
 [analytics]
 enabled = false

@@ -23,6 +23,7 @@ class ScriptedModel:
         self.stopped = threading.Event()
         self._lock = threading.Lock()
         self._requests: list[Request] = []
+        self._answered: list[tuple[Request, float]] = []
         self._faults: list[BaseException] = []
         self._server = _Server(self)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
@@ -41,6 +42,16 @@ class ScriptedModel:
     def turns(self) -> list[Request]:
         """The requests that begin a turn: a prompt and no tool's result yet. A retried one counts again."""
         return [request for request in self.requests if not request.is_aside and not request.results]
+
+    @property
+    def answered(self) -> list[tuple[Request, float]]:
+        """The requests that got their whole answer, each with `time.monotonic()` of its last byte."""
+        with self._lock:
+            return list(self._answered)
+
+    def note_answer(self, request: Request) -> None:
+        with self._lock:
+            self._answered.append((request, time.monotonic()))
 
     def answer(self, request: Request) -> Reply:
         with self._lock:
@@ -127,6 +138,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
             if event["type"].endswith("delta") and self.server.model.stopped.wait(reply.pace):
                 return
+        self.server.model.note_answer(request)
 
     def _events(self, wire: Wire, request: Request, reply: Reply) -> Iterator[Json]:
         events = list(wire.events(request, reply))

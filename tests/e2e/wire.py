@@ -12,7 +12,14 @@ Json = dict[str, Any]
 CODEX_SHELLS = ("exec_command", "shell_command", "shell")
 CLAUDE_SHELL = "Bash"
 # The CLIs send notes of their own in the user's name; none of these was typed.
-NOT_TYPED = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<system-reminder>")
+NOT_TYPED = (
+    "<environment_context>",
+    "<user_instructions>",
+    "# AGENTS.md instructions",
+    "<system-reminder>",
+    "<task-notification>",
+    "[Request interrupted by user",
+)
 PIECE = 40
 
 # Claude Code merges answers that share an id, so none is ever used twice.
@@ -88,7 +95,7 @@ class Responses:
         if reply.command is None:
             yield from self._text(reply.text)
         else:
-            yield self._call(request, reply.command)
+            yield self._call(request, reply, reply.command)
         usage = reply.usage
         yield {
             "type": "response.completed",
@@ -112,10 +119,13 @@ class Responses:
         whole = message | {"content": [{"type": "output_text", "text": text}]}
         yield {"type": "response.output_item.done", "output_index": 0, "item": whole}
 
-    def _call(self, request: Request, command: str) -> Json:
+    def _call(self, request: Request, reply: Reply, command: str) -> Json:
         name = next((shell for shell in CODEX_SHELLS if shell in request.tools), CODEX_SHELLS[0])
+        more: Json = {"yield_time_ms": 250} if reply.background else {}
+        if reply.ask:
+            more |= {"sandbox_permissions": "require_escalated", "justification": "May I?"}
         arguments: dict[str, Json] = {
-            "exec_command": {"cmd": command},
+            "exec_command": {"cmd": command} | more,
             "shell_command": {"command": command},
             "shell": {"command": ["bash", "-c", command]},
         }
@@ -129,7 +139,8 @@ class Responses:
         return {"type": "response.output_item.done", "output_index": 0, "item": item}
 
     def error(self, reply: Reply) -> Json:
-        return {"error": {"message": reply.text, "type": "scripted_error", "code": str(reply.status)}}
+        error = {"message": reply.text, "type": "scripted_error", "code": str(reply.status)}
+        return {"error": {**error, **reply.error}}
 
 
 class Messages:
@@ -145,10 +156,9 @@ class Messages:
             blocks = content if isinstance(content, list) else []
             outputs = [block for block in blocks if block.get("type") == "tool_result"]
             typed = [text for text in texts_of(content) if is_typed(text)]
-            # A note beside a tool's result belongs to the turn; it does not begin one.
-            if outputs:
-                results += ["\n".join(texts_of(block.get("content"))) for block in outputs]
-            elif typed:
+            results += ["\n".join(texts_of(block.get("content"))) for block in outputs]
+            # A prompt after an interrupted command comes in one message with the command's result.
+            if typed:
                 prompts += typed
                 results.clear()
         return Request(
@@ -196,14 +206,15 @@ class Messages:
             deltas: list[Json] = [{"type": "text_delta", "text": piece} for piece in pieces(reply.text)]
         else:
             block = {"type": "tool_use", "id": new_id("toolu"), "name": CLAUDE_SHELL, "input": {}}
-            arguments = json.dumps({"command": reply.command, "description": "scripted step"})
+            wish = {"command": reply.command, "description": "scripted step"}
+            arguments = json.dumps(wish | ({"run_in_background": True} if reply.background else {}))
             deltas = [{"type": "input_json_delta", "partial_json": arguments}]
         yield {"type": "content_block_start", "index": 0, "content_block": block}
         for delta in deltas:
             yield {"type": "content_block_delta", "index": 0, "delta": delta}
 
     def error(self, reply: Reply) -> Json:
-        return {"type": "error", "error": {"type": "api_error", "message": reply.text}}
+        return {"type": "error", "error": {"type": "api_error", "message": reply.text, **reply.error}}
 
 
 WIRES: dict[str, Wire] = {"/v1/responses": Responses(), "/v1/messages": Messages()}

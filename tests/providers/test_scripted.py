@@ -169,6 +169,33 @@ def test_its_screens(text: str, status: TerminalStatus) -> None:
     assert PROVIDER.read_screen(Screen(text)) is status
 
 
+@pytest.mark.parametrize("sign", ["/exit", "!ls", "@file", "#note", "/rename it"])
+def test_only_what_is_typed_is_a_command(rig: Rig, sign: str) -> None:
+    terminal = rig.terminal([[{"save_prompt": "prompt"}, {"reply": "ok"}]])
+    assert rig.ask(terminal, f"{sign}\nmore") == "ok"
+    assert (rig.wd / "prompt").read_text(encoding="utf-8") == f"{sign}\nmore"
+    rig.tmux("send-keys", "-l", "-t", "%0", "/rename typed")
+    rig.tmux("send-keys", "-t", "%0", "Enter")
+    until(lambda: rig.full(terminal), lambda text: "Renamed to typed" in text)
+
+
+@pytest.mark.parametrize(
+    ("text", "cursor", "draft"),
+    [
+        ("said\n» ", (2, 1), ""),
+        ("said\n» typed", (7, 1), "typed"),
+        ("said\n» a placeholder", (2, 1), ""),
+        ("said\n»", (4, 1), " "),
+        ("said\n» one\n  two\n\n", (2, 3), "one\ntwo\n"),
+        ("» said before\n* Working\n", (0, 2), ""),
+        ("» said before\n------\n  footer", (3, 2), ""),
+        ("» unknown", None, ""),
+    ],
+)
+def test_a_draft_is_what_is_before_the_cursor(text: str, cursor: tuple[int, int] | None, draft: str) -> None:
+    assert PROVIDER.draft(Screen(text, cursor=cursor)) == draft
+
+
 def test_half_a_line_of_a_record_is_not_read(tmp_path: Path) -> None:
     record = tmp_path / "record.jsonl"
     assert PROVIDER.read_record(tmp_path, 0) is None

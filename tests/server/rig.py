@@ -111,6 +111,11 @@ class Rig:
         command = ["tmux", "-S", str(self.places.socket(session)), *words]
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
 
+    def pane(self, terminal: str) -> str:
+        """The tmux pane of a terminal in the session t."""
+        listed = self.tmux("list-panes", "-a", "-F", "#{pane_id} #{@quintet}").splitlines()
+        return next(line.split(" ", 1)[0] for line in listed if terminal in line)
+
     def end(self) -> None:
         """End every tmux server of this directory, then the server."""
         self.stop()

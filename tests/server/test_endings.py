@@ -19,8 +19,11 @@ from tests.server.rig import Rig, until
     ],
 )
 def test_an_agent_that_ends_in_its_turn(rig: Rig, action: dict[str, object], reason: str) -> None:
-    terminal = rig.terminal([[{"say": "last words"}, action]])
+    gate = rig.root / "gate"  # tmux loses what a program says in the very moment of its end
+    terminal = rig.terminal([[{"say": "last words"}, {"run": f"while ! test -e {gate}; do sleep 0.01; done"}, action]])
     rig.send(terminal, "go")
+    until(lambda: rig.full(terminal), lambda text: "last words" in text)
+    gate.touch()
     seen = rig.until(terminal, "error")
     assert seen["reason"] == reason
     assert "last words" in seen["last_screen"]
@@ -115,13 +118,47 @@ def test_a_tmux_server_that_does_not_answer(rig: Rig, monkeypatch: pytest.Monkey
     stuck = rig.terminal()
     other = rig.terminal(session="other")
     monkeypatch.setattr("quintet.server.tmux.REPLY_SECONDS", 0.5)
-    monkeypatch.setattr("quintet.server.hub.SILENT_SECONDS", 0.5)
+    monkeypatch.setattr("quintet.server.session.SILENT_SECONDS", 0.5)
     pid = int(rig.tmux("display-message", "-p", "#{pid}"))
     os.kill(pid, signal.SIGSTOP)
     try:
-        rig.until(stuck, "error")
+        assert rig.until(stuck, "unknown")["reason"] == "tmux does not answer"
         assert rig.ask(other, "still there?") == "done 1"
+        listed = {one["name"]: (one["status"], one["reason"]) for one in rig.http.get("/sessions").json()}
+        assert listed == {"cao-t": ("unknown", "tmux does not answer"), "cao-other": ("detached", None)}
+        assert rig.send(stuck, "x").status_code == 409
+        assert rig.http.post("/sessions/t/terminals", params=rig.wish()).status_code == 409
+        assert rig.http.post("/sessions", params={**rig.wish(), "session_name": "t"}).status_code == 400
     finally:
         os.kill(pid, signal.SIGCONT)
     rig.until(stuck, "idle")
     assert rig.ask(stuck, "back again?") == "done 1"
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_tmux_server_that_does_not_answer_is_ended_by_force(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, known: bool
+) -> None:
+    monkeypatch.setattr("quintet.server.tmux.REPLY_SECONDS", 0.5)
+    terminal = rig.terminal()
+    pane = int(rig.tmux("list-panes", "-a", "-F", "#{pane_pid}"))
+    pid = int(rig.tmux("display-message", "-p", "#{pid}"))
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        if known:
+            rig.until(terminal, "unknown")
+        else:
+            rig.restart()
+            (listed,) = rig.http.get("/sessions").json()
+            assert (listed["name"], listed["status"]) == ("cao-t", "unknown")
+            assert rig.http.get(f"/terminals/{terminal}").status_code == 500, "not 404: it may live"
+        assert rig.places.folder("cao-t", terminal).is_dir()
+        assert rig.http.delete("/sessions/t").status_code == 200
+        assert has_ended(pid)
+        assert has_ended(pane)
+    finally:
+        if not has_ended(pid):
+            os.kill(pid, signal.SIGCONT)
+    assert not list(rig.places.terminals.iterdir())
+    assert rig.places.session_names() == []
+    assert rig.http.get("/sessions").json() == []

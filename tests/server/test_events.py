@@ -82,6 +82,24 @@ def test_a_reader_that_has_missed_too_much_starts_afresh(monkeypatch: Any) -> No
     asyncio.run(check())
 
 
+def test_what_happens_during_the_snapshot_is_told_after_it() -> None:
+    import asyncio  # noqa: PLC0415
+
+    async def check() -> None:
+        memory = events.Events()
+        memory.add("before")
+
+        async def snapshot() -> dict[str, Any]:
+            memory.add("meanwhile")
+            return {}
+
+        stream = memory.stream(None, snapshot, follow=False)
+        told = [kind for _, kind, _ in frames(iter("".join([frame async for frame in stream]).split("\n")))]
+        assert told == ["snapshot", "meanwhile"]
+
+    asyncio.run(check())
+
+
 def test_a_stream_ends_with_its_server(rig: Rig) -> None:
     with rig.http.stream("GET", "/events") as stream:
         lines = stream.iter_lines()

@@ -32,7 +32,7 @@ def test_a_message_arrives_byte_for_byte(rig: Rig, message: str) -> None:
     "message", ["/not a command\nsecond line", "!ls", "@file", "#comment", "/etc/passwd is a file"]
 )
 def test_a_first_line_that_looks_like_a_command_is_text(rig: Rig, message: str) -> None:
-    assert received(rig, message) == " " + message
+    assert received(rig, message) == message
 
 
 def test_four_megabytes(rig: Rig) -> None:
@@ -44,7 +44,8 @@ def test_four_megabytes(rig: Rig) -> None:
 
 def test_more_than_four_megabytes_is_refused(rig: Rig) -> None:
     terminal = rig.terminal()
-    assert rig.send(terminal, "é" * (2 * 1024 * 1024 + 1)).status_code == 413
+    for message in ("é" * (2 * 1024 * 1024 + 1), "x" * (4 * 1024 * 1024 + 1)):
+        assert rig.send(terminal, message).status_code == 413
     assert rig.status(terminal) == "idle"
 
 
@@ -108,6 +109,79 @@ def test_commands_are_no_turns(rig: Rig) -> None:
     until(lambda: rig.full(terminal), lambda text: "Renamed to programmer-1234" in text)
     seen = rig.get(terminal)
     assert (seen["status"], seen["turn"]) == ("idle", 0)
+
+
+def test_input_that_nothing_shows_to_be_taken_is_no_success(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quintet.server.delivery.TAKEN_SECONDS", 4.0)
+    monkeypatch.setattr("quintet.server.delivery.BUSY_SECONDS", 0.2)
+    terminal = rig.terminal([[{"hang": True}]], "--no-record")
+    assert rig.send(terminal, "first").status_code == 200
+    assert rig.send(terminal, "second", dispatch_id="d").status_code == 504
+    assert rig.status(terminal) == "unknown"
+    assert rig.send(terminal, "second", dispatch_id="d").status_code == 504, "the same again is no proof either"
+    assert rig.send(terminal, "/rename it").status_code == 504
+
+
+def test_what_a_busy_agent_takes_later_is_known_then(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quintet.server.delivery.TAKEN_SECONDS", 0.2)
+    monkeypatch.setattr("quintet.server.delivery.DRAFT_SECONDS", 0.2)
+    monkeypatch.setattr("quintet.server.delivery.BUSY_SECONDS", 0.2)
+    gate = rig.root / "gate"
+    wait = {"run": f"while ! test -e {gate}; do sleep 0.01; done"}
+    terminal = rig.terminal([[wait, {"reply": "first"}], [{"reply": "second"}]])
+    rig.send(terminal, "one")
+    assert rig.send(terminal, "two", dispatch_id="d").status_code == 504
+    gate.touch()
+    until(lambda: rig.last(terminal), lambda text: text == "second")
+    assert rig.status(terminal) == "completed"
+    assert rig.send(terminal, "two", dispatch_id="d").status_code == 200
+    assert rig.get(terminal)["turn"] == 2
+
+
+def test_a_command_that_is_not_taken_is_no_success(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quintet.server.delivery.COMMAND_SECONDS", 1.0)
+    stubborn = rig.terminal({"swallow_enter": 1000, "turns": []})
+    answer = rig.send(stubborn, "/rename it")
+    assert (answer.status_code, "still stands" in answer.json()["detail"]) == (504, True)
+    slow = rig.terminal({"swallow_enter": 2, "turns": [[{"reply": "ok"}]]}, session="slow")
+    assert rig.send(slow, "/rename it").status_code == 200
+
+
+@pytest.mark.parametrize("left", ["left by a person", "/rename half", "x" * 300, " "])
+@pytest.mark.parametrize("message", ["mine", "/rename programmer-1"])
+def test_a_draft_that_somebody_has_left_is_not_sent_along(rig: Rig, left: str, message: str) -> None:
+    target = rig.root / "prompt.txt"
+    terminal = rig.terminal([[{"save_prompt": str(target)}, {"reply": "ok"}]])
+    rig.tmux("send-keys", "-l", "-t", "%0", left)
+    until(lambda: rig.tmux("display-message", "-p", "-t", "%0", "#{cursor_x}"), lambda column: int(column) > 2)
+    assert rig.send(terminal, message).status_code == 200
+    if message == "mine":
+        rig.until(terminal, "completed")
+        assert target.read_text(encoding="utf-8") == "mine"
+    else:
+        until(lambda: rig.full(terminal), lambda text: "Renamed to programmer-1\n" in text)
+        assert rig.get(terminal)["turn"] == 0
+    told = rig.http.get("/events?follow=false", headers={"Last-Event-ID": f"{life(rig)}-0"}).text
+    assert "event: draft" in told
+    assert (left if len(left) < 60 else "[Pasted 1 lines, 300 characters]").strip() in told
+
+
+def life(rig: Rig) -> str:
+    """The server's, as in the ids of its events."""
+    return rig.http.get("/events?follow=false").text.partition("id: ")[2].partition("-")[0]
+
+
+def test_a_draft_that_cannot_be_cleared_keeps_the_message_out(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quintet.providers.scripted.provider.ScriptedProvider.clear_keys", ("C-y",))
+    terminal = rig.terminal()
+    rig.tmux("send-keys", "-l", "-t", "%0", "a person's")
+    until(lambda: rig.full(terminal), lambda text: "a person's" in text)
+    answer = rig.send(terminal, "mine")
+    assert (answer.status_code, "draft" in answer.json()["detail"]) == (409, True)
+    assert rig.get(terminal)["turn"] == 0
+    assert rig.full(terminal).endswith("» a person's")
+    assert rig.http.post(f"/terminals/{terminal}/exit").status_code == 200
+    assert rig.status(terminal) == "error"
 
 
 @pytest.mark.parametrize("record", [(), ("--no-record",)])

@@ -8,12 +8,15 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import httpx
 import pytest
 
 from quintet.server.facts import OPTION
+from quintet.server.places import Places
+from quintet.server.processes import has_ended
 from tests.server.rig import Rig, until
 
 
@@ -98,6 +101,7 @@ def test_a_dead_socket_is_swept_away(rig: Rig) -> None:
     pid = int(rig.tmux("display-message", "-p", "#{pid}"))
     rig.stop()
     os.kill(pid, signal.SIGKILL)
+    until(lambda: has_ended(pid), bool)
     assert rig.places.session_names() == ["cao-t"]
     rig.start("t")
     assert rig.http.get("/sessions").json() == []
@@ -118,6 +122,41 @@ def test_two_servers_on_one_session(rig: Rig) -> None:
         assert http.post(f"/terminals/{terminal}/input", json={"message": "two"}).status_code == 200
         until(lambda: rig.last(terminal), lambda text: text == "turn 2")
         assert rig.get(terminal)["turn"] == 2
+
+
+def test_a_server_that_is_not_the_owner_starts_terminals_too(rig: Rig) -> None:
+    rig.terminal()
+    part = {"start_seconds": 0.3, "dialog": "Trust? (press t)", "turns": [[{"reply": "turn {turn}"}]]}
+    with served(rig.places.root.parent, root=rig.places.root) as (_, http):
+        made = http.post("/sessions/t/terminals", params=rig.wish(part))
+        assert (made.status_code, made.json()["status"]) == (201, "idle")
+        deferred = http.post("/sessions/t/terminals", params={**rig.wish(part), "defer_init": True}).json()["id"]
+        for terminal in (made.json()["id"], deferred):
+            rig.until(terminal, "idle")
+            assert rig.full(terminal).rstrip().endswith("»"), "the dialog was answered once"
+            assert http.post(f"/terminals/{terminal}/input", json={"message": "go"}).status_code == 200
+            until(partial(rig.last, terminal), lambda text: text == "turn 1")
+
+
+@pytest.mark.parametrize("owner", [True, False])
+def test_what_a_dead_server_has_begun_is_taken_over(rig: Rig, owner: bool) -> None:
+    """The one that is left had found the session while the other lived, and need not be asked."""
+    part = {"start_seconds": 1.5, "dialog": "Trust? (press t)", "turns": [[{"reply": "in"}]]}
+    with served(rig.places.root.parent, root=rig.places.root) as (process, http):
+        if owner:
+            terminal = http.post("/sessions", params={**rig.wish(part), "session_name": "t", "defer_init": True}).json()
+        else:
+            rig.terminal()
+            terminal = http.post("/sessions/t/terminals", params={**rig.wish(part), "defer_init": True}).json()
+        rig.stop()
+        rig.start("t")
+        assert rig.status(terminal["id"]) == "unknown"
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    seen = until(lambda: rig.tmux("capture-pane", "-p", "-t", rig.pane(terminal["id"])), lambda text: "»" in text)
+    assert "Trust?" in seen
+    assert int(rig.tmux("show-options", "-gqv", "@quintet-owner")) == os.getpid()
+    assert rig.ask(terminal["id"], "hi") == "in"
 
 
 @contextmanager
@@ -171,3 +210,4 @@ def test_a_server_killed_in_the_middle_of_a_turn() -> None:
             until(lambda: http.get(where).json()["status"], lambda status: status == "completed")
             assert http.get(f"{where}/output?mode=last").json()["output"] == "survived"
             assert http.delete("/sessions/k").status_code == 200
+            assert not Places(root / "quintet").session_names()

@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from click.testing import CliRunner
 from quintet.cli.serve import attach_command, logs_command, ps_command, stop_command
 from quintet.errors import ServerError
 from quintet.server.places import Places
+from quintet.server.processes import has_ended
 from quintet.server.tmux import check_version
 from tests.server.rig import Rig, until
 
@@ -56,6 +58,53 @@ def test_ps_logs_and_stop(home: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     assert home.places.session_names() == []
     with pytest.raises(ServerError, match="no terminals"):
         run(attach_command, "programmer")
+    home.start()
+
+
+def test_stop_ends_nothing_of_another_directory(home: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere = home.root / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    with pytest.raises(ServerError, match=r"no terminals are in .*elsewhere, nor in any other"):
+        run(stop_command)
+    one, two = home.terminal(session="one"), home.terminal(session="two")
+    with pytest.raises(ServerError) as refused:
+        run(stop_command)
+    assert str(refused.value) == (
+        f"no terminals are in {elsewhere}, there are cao-two, cao-one; name one with --session NAME, or all with --all"
+    )
+    assert home.http.post("/sessions/one/terminals", params={**home.wish(), "working_directory": str(elsewhere)})
+    with pytest.raises(ServerError, match="cao-two"):
+        run(stop_command)  # a session that is only in part of this directory is not this directory's
+    assert (home.status(one), home.status(two)) == ("idle", "idle")
+    assert "done" not in run(logs_command, "programmer"), "looking is free"
+    assert run(stop_command, "--session", "two") == "Ended cao-two.\n"
+    monkeypatch.chdir(home.wd)
+    assert home.status(one) == "idle"
+    assert run(stop_command, "--all") == "Ended cao-one.\n"
+    assert home.places.session_names() == []
+
+
+def test_a_session_that_does_not_answer(home: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(home.wd)
+    home.terminal()
+    pid = int(home.tmux("display-message", "-p", "#{pid}"))
+    home.stop()
+    monkeypatch.setattr("quintet.server.tmux.REPLY_SECONDS", 0.5)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        assert " ".join(run(ps_command).split()) == "cao-t - - - unknown tmux does not answer"
+        with pytest.raises(ServerError, match="cao-t: tmux does not answer; quintet stop --session cao-t ends it"):
+            run(logs_command, "programmer", "--session", "t")
+        with pytest.raises(ServerError, match="there are cao-t"):
+            run(stop_command)
+        assert run(stop_command, "--session", "t") == "Ended cao-t.\n"
+        assert has_ended(pid)
+    finally:
+        if not has_ended(pid):
+            os.kill(pid, signal.SIGCONT)
+    assert home.places.session_names() == []
+    assert not list(home.places.terminals.iterdir())
     home.start()
 
 

@@ -4,7 +4,8 @@ from datetime import datetime
 
 import pytest
 
-from tests.server.rig import Rig
+from quintet.server.refusals import TmuxError
+from tests.server.rig import Rig, until
 
 
 def test_health(rig: Rig) -> None:
@@ -33,12 +34,90 @@ def test_sessions_are_listed_and_described(rig: Rig) -> None:
         "status": "detached",
         "working_directory": str(rig.wd),
         "agent_profile": "programmer",
+        "reason": None,
     }
     assert rig.http.get("/sessions").json() == [wanted]
     detail = rig.http.get("/sessions/cao-t").json()
     assert detail["session"] == wanted
     assert [one["id"] for one in detail["terminals"]] == [terminal]
     assert [one["id"] for one in rig.http.get("/sessions/t/terminals").json()] == [terminal]
+
+
+def test_the_names_that_cao_gives_are_there_too(rig: Rig) -> None:
+    body = {"env_vars": None, "description": "writes the code"}
+    wish = {**rig.wish(), "session_name": "t", "caller_id": "0badcafe", "allowed_tools": "fs_read"}
+    made = rig.http.post("/sessions", params=wish, json=body)
+    assert made.status_code == 201, made.text
+    (listed,) = rig.http.get("/sessions/t/terminals").json()
+    assert {
+        name: listed[name] for name in ("id", "tmux_session", "tmux_window", "working_directory", "description")
+    } == {
+        "id": made.json()["id"],
+        "tmux_session": "cao-t",
+        "tmux_window": made.json()["name"],
+        "working_directory": str(rig.wd),
+        "description": "writes the code",
+    }
+    rig.restart()
+    assert rig.get(listed["id"])["description"] == "writes the code"
+
+
+@pytest.mark.parametrize("defer", [False, True])
+@pytest.mark.parametrize("path", ["/sessions", "/sessions/t/terminals"])
+def test_a_message_that_comes_with_a_creation(rig: Rig, path: str, defer: bool) -> None:
+    if path != "/sessions":
+        rig.terminal()
+    part = {"start_seconds": 0.5, "turns": [[{"save_prompt": "prompt"}, {"reply": "first"}], [{"reply": "second"}]]}
+    wish = {**rig.wish(part), "defer_init": defer, **({"session_name": "t"} if path == "/sessions" else {})}
+    made = rig.http.post(path, params=wish, json={"initial_message": "/begin\nwith é"})
+    assert made.status_code == 201, made.text
+    assert made.json()["initial_delivery"] == {"state": "pending" if defer else "delivered"}
+    terminal = made.json()["id"]
+    rig.send(terminal, "sent before it was ready, and yet after the first")
+    until(lambda: rig.last(terminal), lambda text: text == "second")
+    assert (rig.wd / "prompt").read_text(encoding="utf-8") == "/begin\nwith é"
+    assert rig.get(terminal)["initial_delivery"] == {"state": "delivered"}
+    assert not (rig.places.folder("cao-t", terminal) / "initial").exists()
+
+
+def test_a_first_message_outlives_its_server(rig: Rig) -> None:
+    part = {"start_seconds": 1.0, "turns": [[{"reply": "taken {turn}"}]]}
+    params = {**rig.wish(part), "defer_init": True, "session_name": "t"}
+    terminal = rig.http.post("/sessions", params=params, json={"initial_message": "go"}).json()["id"]
+    rig.restart()
+    until(lambda: rig.last(terminal), lambda text: text == "taken 1")
+
+
+def test_a_first_message_that_cannot_be_typed(rig: Rig) -> None:
+    for message, code in (("", 400), ("\x1b", 400), ("é" * (2 * 1024 * 1024 + 1), 413)):
+        answer = rig.http.post("/sessions", params=rig.wish(), json={"initial_message": message})
+        assert answer.status_code == code
+    assert rig.http.get("/sessions").json() == []
+
+
+def test_a_failed_creation_leaves_no_folder(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("quintet.server.session.prepare", _fail)
+        assert rig.http.post("/sessions", params=rig.wish()).status_code == 500
+    assert rig.http.post("/sessions", params={**rig.wish(), "args": ["--no-such-option"]}).status_code == 400
+    assert not list(rig.places.terminals.iterdir())
+    first = rig.terminal()
+    folders = list((rig.places.terminals / "cao-t").iterdir())
+    for target in ("session.prepare", "tmux.Tmux.open_window", "session.Session._enter"):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"quintet.server.{target}", _fail)
+            assert rig.http.post("/sessions/t/terminals", params=rig.wish()).status_code == 500, target
+        assert list((rig.places.terminals / "cao-t").iterdir()) == folders, target
+    with monkeypatch.context() as patch:
+        patch.setattr("quintet.server.session.Session._own", _fail)
+        assert rig.http.post("/sessions", params={**rig.wish(), "session_name": "u"}).status_code == 500
+    assert [path.name for path in rig.places.terminals.iterdir()] == ["cao-t"]
+    assert rig.places.session_names() == ["cao-t"]
+    assert rig.status(first) == "idle"
+
+
+def _fail(*_: object, **__: object) -> None:
+    raise TmuxError("as ordered")
 
 
 def test_a_name_is_given_where_none_is_asked_for(rig: Rig) -> None:
@@ -127,7 +206,7 @@ def test_exit_ends_the_agent_and_leaves_nothing_running(rig: Rig) -> None:
     gone = rig.get(first)
     assert gone["status"] == "error"
     assert gone["reason"] == "its program has exited with code 0"
-    assert "Bye." in gone["last_screen"]
+    assert "Scripted agent" in gone["last_screen"]
     assert rig.send(first, "hello").status_code == 409
     assert rig.status(second) == "idle"
     assert rig.http.post(f"/terminals/{second}/exit").status_code == 200
@@ -171,7 +250,6 @@ def test_a_program_that_cannot_be_started(rig: Rig) -> None:
     answer = rig.http.post("/sessions", params={**rig.wish(), "args": ["--no-such-option"], "session_name": "t"})
     assert answer.status_code == 400
     assert "exited with code 2" in answer.json()["detail"]
-    assert "no-such-option" in answer.json()["detail"]
     assert rig.http.get("/sessions").json() == []
 
 
@@ -179,3 +257,24 @@ def test_a_method_that_a_path_does_not_have(rig: Rig) -> None:
     answer = rig.http.put("/terminals/deadbeef")
     assert (answer.status_code, answer.headers["allow"]) == (405, "DELETE, GET")
     assert rig.http.get("/nowhere").status_code == 404
+
+
+def test_exit_after_a_crash_leaves_nothing_either(rig: Rig) -> None:
+    crashed = rig.terminal([[{"crash": True}]])
+    other = rig.http.post("/sessions/t/terminals", params=rig.wish()).json()["id"]
+    rig.send(crashed, "go")
+    rig.until(crashed, "error")
+    for terminal in (crashed, other):
+        assert rig.http.post(f"/terminals/{terminal}/exit").status_code == 200
+    assert not list(rig.places.sockets.iterdir())
+    assert rig.get(crashed)["reason"] == "its program was ended by signal 9"
+
+
+def test_a_program_that_is_not_installed(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.executable", "no-such-python")
+    answer = rig.http.post("/sessions", params=rig.wish())
+    assert (answer.status_code, answer.json()) == (
+        400,
+        {"detail": "no-such-python is not installed: it is not on the PATH"},
+    )
+    assert rig.http.get("/sessions").json() == []

@@ -1,11 +1,14 @@
 """Attacks, each tried."""
 
+import asyncio
 import json
 import os
+import shutil
 import socket
 import stat
 import subprocess
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import httpx
@@ -13,9 +16,10 @@ import pytest
 
 from quintet.errors import ServerError
 from quintet.server.embedded import EmbeddedServer
+from quintet.server.guard import Guard
 from quintet.server.places import Places
 from quintet.server.serve import serve
-from tests.server.rig import Rig
+from tests.server.rig import Rig, until
 
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD"]
 PATHS = [
@@ -73,9 +77,54 @@ def test_a_web_socket_is_refused(rig: Rig) -> None:
         "Sec-WebSocket-Version": "13",
         "Sec-WebSocket-Key": "eA==",
     }
-    assert rig.http.get("/events?follow=false", headers=headers).status_code in (200, 400, 426)
-    answer = rig.http.get("/events", headers={**headers, "Origin": "https://evil.example"})
-    assert answer.status_code == 403
+    for path in PATHS:
+        answer = rig.http.get(path, headers=headers)
+        assert (answer.status_code, answer.json()) == (400, {"detail": "There is no web socket here"})
+        answer = rig.http.get(path, headers={**headers, "Origin": "https://evil.example"})
+        assert (answer.status_code, answer.json()) == (403, {"detail": "Cross-origin request blocked"})
+        answer = rig.http.get(path, headers={**headers, "Authorization": "Bearer wrong"})
+        assert answer.status_code == 401
+
+
+def test_a_web_socket_of_a_server_that_knows_them_is_closed() -> None:
+    sent: list[dict[str, Any]] = []
+
+    async def app(*_: object) -> None:
+        raise AssertionError("nothing gets through")
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "websocket.connect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "websocket", "path": "/events", "headers": [(b"host", b"127.0.0.1")]}
+    asyncio.run(Guard(app)(scope, receive, send))
+    assert sent == [{"type": "websocket.close", "code": 1008}]
+
+
+@pytest.mark.parametrize("name", ["Host", "Origin", "Authorization", "Sec-Fetch-Site"])
+def test_a_header_that_comes_twice_is_refused(rig: Rig, name: str) -> None:
+    host = rig.server.url.removeprefix("http://")
+    good = {
+        "Host": host,
+        "Origin": rig.server.url,
+        "Authorization": f"Bearer {rig.server.token}",
+        "Sec-Fetch-Site": "same-origin",
+    }
+    others = [f"{key}: {value}" for key, value in good.items() if key != name]
+    for values in (("evil", good[name]), (good[name], "evil"), (good[name], good[name])):
+        twice = [f"{name}: {value}" for value in values]
+        assert _spoken(host, ["GET /health HTTP/1.1", *others, *twice]) == 400
+    assert _spoken(host, ["GET /health HTTP/1.1", *(f"{key}: {value}" for key, value in good.items())]) == 200
+
+
+def _spoken(host: str, lines: list[str]) -> int:
+    """The answer's status to a request as it is written."""
+    address, port = host.split(":")
+    with socket.create_connection((address, int(port)), timeout=10) as wire:
+        wire.sendall("\r\n".join([*lines, "", ""]).encode())
+        return int(wire.recv(1 << 16).split(b" ", 2)[1])
 
 
 NAMES = [
@@ -178,11 +227,36 @@ def test_the_discovery_file(tmp_path: Path, rig: Rig) -> None:
     assert not path.exists()
 
 
-def test_other_machines_only_with_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("token", [None, "", "  ", "\n"])
+def test_other_machines_only_with_a_token(monkeypatch: pytest.MonkeyPatch, token: str | None) -> None:
     monkeypatch.delenv("QUINTET_TOKEN", raising=False)
+    if token is not None:
+        monkeypatch.setenv("QUINTET_TOKEN", token)
     for host in ("0.0.0.0", "::", "192.0.2.1", "my-host"):  # noqa: S104
         with pytest.raises(ServerError, match="QUINTET_TOKEN"):
             serve(host, 0, print)
+
+
+def test_blanks_around_the_token_are_no_part_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("QUINTET_TOKEN", " s3cret\n")
+    used: list[str] = []
+    monkeypatch.setattr("quintet.server.serve.create_app", lambda *_, token, **__: used.append(token))
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(ServerError, match="cannot listen"):
+        serve("127.0.0.1", taken.getsockname()[1], print)
+    assert used == ["s3cret"]
+
+
+def test_a_discovery_file_that_an_agent_cleans_away_comes_back(tmp_path: Path, rig: Rig) -> None:
+    path = tmp_path / ".tmp" / "server.json"
+    with EmbeddedServer(["mine"], path, rig.places) as server:
+        for _ in range(2):
+            shutil.rmtree(path.parent)
+            until(path.exists, bool)
+        assert json.loads(path.read_text(encoding="utf-8"))["url"] == server.url
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert (path.parent / ".gitignore").read_text(encoding="utf-8") == "*\n", "no token gets into a commit"
+    assert not path.exists()
 
 
 def test_a_taken_port_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,3 +275,20 @@ def test_a_value_is_not_echoed(rig: Rig) -> None:
     answer = rig.http.post("/terminals/deadbeef/input", json={"message": ["secret prompt"]})
     assert answer.status_code == 422
     assert "secret prompt" not in answer.text
+
+
+@pytest.mark.parametrize(
+    "name", ["with space", "it's", "end;", "#(touch canary)", "#{pane_id}", "ünï😀", "$(touch canary)", "-c"]
+)
+def test_a_directory_is_only_a_directory(rig: Rig, name: str) -> None:
+    folder = rig.wd / name
+    folder.mkdir()
+    part = [[{"run": "pwd -P > where"}, {"reply": "ok"}]]
+    for path in ("/sessions", "/sessions/t/terminals"):
+        wish = {**rig.wish(part), "session_name": "t", "working_directory": str(folder)}
+        made = rig.http.post(path, params=wish).json()
+        rig.ask(made["id"], "go")
+        assert (folder / "where").read_text(encoding="utf-8") == f"{folder}\n"
+        answer = rig.http.get(f"/terminals/{made['id']}/working-directory").json()
+        assert answer["working_directory"] == str(folder)
+    assert not list(rig.root.rglob("canary"))

@@ -1,8 +1,10 @@
 """The control connection."""
 
 import asyncio
+import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
@@ -18,7 +20,7 @@ def connected(check: Callable[[Tmux], Awaitable[None]], program: str = "exec cat
 
     async def run(folder: Path) -> None:
         tmux = Tmux(folder / "s", lambda _: None, lambda: None)
-        await tmux.create("cao-x", "w", folder, ["/bin/sh", "-c", program])
+        await tmux.create("cao-x", "w", ["/bin/sh", "-c", program])
         try:
             await check(tmux)
         finally:
@@ -85,6 +87,23 @@ def test_a_failing_part_of_a_script_does_not_block_the_next_command() -> None:
         with pytest.raises(CommandFailed):
             await tmux.script("if-shell -F 1 'paste-buffer -b nothing ; display-message -p never'")
         assert await tmux.run("display-message -p next") == ["next"]
+
+    connected(check)
+
+
+def test_a_client_that_takes_its_time_does_not_hold_up_the_loop() -> None:
+    async def check(tmux: Tmux) -> None:
+        process = tmux._process
+        assert process is not None
+        process.send_signal(signal.SIGSTOP)  # it does not even notice that its connection is closed
+        closing = asyncio.get_running_loop().create_task(tmux.close())
+        longest = 0.0
+        while not closing.done():
+            begun = time.monotonic()
+            await asyncio.sleep(0.001)
+            longest = max(longest, time.monotonic() - begun)
+        assert longest < 0.25
+        assert process.returncode == -signal.SIGKILL
 
     connected(check)
 

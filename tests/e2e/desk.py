@@ -1,0 +1,108 @@
+"""One agent at Quintet's own server, for a look at single turns: `quintet serve` in a clean environment."""
+
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from tests.e2e.orders import ordered, orders
+from tests.e2e.rig import QUINTET, Cast, Rig, rig
+
+READY_SECONDS = 60.0
+TURN_SECONDS = 60.0
+LOOK = 0.02
+AT_REST = ("idle", "completed")
+
+
+@dataclass
+class Turn:
+    """What was seen of a turn."""
+
+    statuses: list[str]
+    """each one once, in order"""
+    end: dict[str, Any]
+    """the terminal when the turn had ended"""
+    answer: str
+    seconds: float
+
+
+@dataclass
+class Desk:
+    rig: Rig
+    http: httpx.Client
+    provider: str
+    terminal: str = ""
+
+    def open(self, **more: Any) -> dict[str, Any]:
+        """Start an agent and wait until it is ready."""
+        params = {"provider": self.provider, "agent_profile": "programmer", "working_directory": str(self.rig.project)}
+        made = self.http.post("/sessions", params=params, json=more, timeout=READY_SECONDS)
+        assert made.status_code == 201, made.text
+        self.terminal = made.json()["id"]
+        return self.look()
+
+    def look(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.http.get(f"/terminals/{self.terminal}").raise_for_status().json()
+        return found
+
+    def output(self, mode: str = "full") -> str:
+        got = self.http.get(f"/terminals/{self.terminal}/output", params={"mode": mode}).raise_for_status()
+        return str(got.json()["output"])
+
+    def send(self, message: str) -> None:
+        sent = self.http.post(f"/terminals/{self.terminal}/input", json={"message": message}, timeout=TURN_SECONDS)
+        assert sent.status_code == 200, sent.text + self.output()
+
+    def press(self, key: str) -> None:
+        assert self.http.post(f"/terminals/{self.terminal}/key", params={"key": key}).is_success
+
+    def until(self, holds: Callable[[dict[str, Any]], bool], seen: list[str] | None = None) -> dict[str, Any]:
+        """Look until it holds; the statuses on the way are noted."""
+        deadline = time.monotonic() + TURN_SECONDS
+        seen = [] if seen is None else seen
+        while True:
+            found = self.look()
+            if not seen or seen[-1] != found["status"]:
+                seen.append(found["status"])
+            if holds(found):
+                return found
+            assert time.monotonic() < deadline, f"{seen}\n{found}\n{self.output()}"
+            time.sleep(LOOK)
+
+    def turn(self, message: str) -> Turn:
+        """One prompt, until the terminal says that its turn is over."""
+        begun = time.monotonic()
+        self.send(message)
+        seen: list[str] = []
+        end = self.until(lambda found: found["status"] not in ("processing", "unknown"), seen)
+        return Turn(seen, end, self.output("last"), time.monotonic() - begun)
+
+    def order(self, *steps: Mapping[str, Any], words: str = "Please do as ordered.") -> Turn:
+        """One turn in which the model answers as ordered."""
+        return self.turn(f"{words}\n{orders(*steps)}")
+
+
+@contextmanager
+def desk(cast: Cast, more: Mapping[str, str] | None = None) -> Iterator[Desk]:
+    """A server with no agent yet; when the block ends, so does everything that was started in it."""
+    with rig(cast, ordered, more) as built:
+        process = subprocess.Popen(
+            [*QUINTET, "serve", "--port", "0"],
+            env=dict(built.env),
+            cwd=built.home,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            assert process.stdout is not None
+            url = process.stdout.readline().split()[-1]
+            with httpx.Client(base_url=url, trust_env=False) as http:
+                yield Desk(built, http, cast.provider)
+        finally:
+            process.terminate()
+            process.communicate(timeout=10)

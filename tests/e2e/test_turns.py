@@ -1,0 +1,201 @@
+"""Single turns of the real agents, of every odd kind: each is read right, and nothing is lost."""
+
+import os
+import re
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.desk import AT_REST, Desk, desk
+from tests.e2e.orders import orders
+from tests.e2e.rig import Cast
+
+pytestmark = pytest.mark.e2e
+
+CASTS = {
+    "codex-0.166.0": Cast(codex="0.166.0"),
+    "codex-0.149.0": Cast(codex="0.149.0"),
+    "claude-2.1.325": Cast(claude="2.1.325"),
+}
+QUICK_RETRIES = {"CLAUDE_CODE_MAX_RETRIES": "1"}
+AWKWARD = (
+    "\ttab, `backticks`, \"double\" and 'single' quotes, $HOME, $(date), \\backslashes\\ and %s",
+    "/not a command",
+    "!neither is this",
+    "@no file",
+    "# no note",
+    "emoji 🎻👩‍👩‍👧‍👦 and umlauts äöü, 中文, e\u0301",
+    "› 1. Yes, proceed (y)",
+    "esc to interrupt",
+    "",
+)
+LONG = 150_000
+
+
+@pytest.fixture(scope="module", params=CASTS, ids=str)
+def agent(request: pytest.FixtureRequest) -> Iterator[Desk]:
+    """One agent that has all turns of this file, one after the other."""
+    with desk(CASTS[request.param], QUICK_RETRIES) as opened:
+        assert opened.open()["status"] == "idle"
+        yield opened
+
+
+def long_text(number: int) -> str:
+    lines = [
+        f"{row:05d} {AWKWARD[row % len(AWKWARD)]}" if row % 3 else AWKWARD[row % len(AWKWARD)] for row in range(9000)
+    ]
+    text = f"Prompt number {number}\n" + "\n".join(lines)
+    return text.encode()[:LONG].decode(errors="ignore")
+
+
+def tabless(prompt: str) -> str:
+    return prompt.replace("\t", "    ")
+
+
+def test_the_profile_is_the_agents_instructions_and_not_on_its_screen(agent: Desk) -> None:
+    turn = agent.order({"text": "At your service."})
+    assert turn.answer == "At your service."
+    asked = agent.rig.model.turns[-1]
+    told = str(asked.body.get("system") or [item for item in asked.body["input"] if item.get("role") == "developer"])
+    assert "programmer" in told.lower()
+
+
+def test_long_prompts_arrive_byte_for_byte_also_the_tenth_time(agent: Desk) -> None:
+    for number in range(1, 11):
+        prompt = f"{long_text(number)}\n{orders({'text': f'Read number {number}.'})}"
+        turn = agent.turn(prompt)
+        # Claude Code makes four blanks of a tab in whatever is pasted.
+        assert agent.rig.model.turns[-1].prompt == (prompt if agent.provider == "codex" else tabless(prompt))
+        assert turn.answer == f"Read number {number}."
+
+
+@pytest.mark.parametrize(
+    "first", ["/not a command", "!echo never run > ran.txt", "@README.md", "#a note", "see @README.md"]
+)
+def test_a_first_line_is_never_a_command(agent: Desk, first: str) -> None:
+    for prompt in (first, f"{first}\nand a second line"):
+        before = len(agent.rig.model.turns)
+        turn = agent.turn(prompt)
+        assert turn.answer == "Understood."
+        (asked,) = agent.rig.model.turns[before:]
+        assert asked.prompt.strip().strip("\u200b") == prompt
+    assert not (agent.rig.project / "ran.txt").exists()
+
+
+def test_a_turn_of_a_moment(agent: Desk) -> None:
+    turn = agent.order({"text": "Quick.", "delay": 0.2})
+    assert (turn.end["status"], turn.answer) == ("completed", "Quick.")
+
+
+def test_equal_answers_in_a_row_are_two_turns(agent: Desk) -> None:
+    before = agent.look()["turn"]
+    turns = [agent.order({"text": "The same.", "delay": delay}) for delay in (0.0, 0.5, 1.0)]
+    assert [turn.answer for turn in turns] == ["The same."] * 3
+    assert turns[2].seconds > 1.0, "the old answer is not taken for the new one"
+    assert agent.look()["turn"] == before + 3
+
+
+def test_the_old_answer_is_not_shown_while_a_turn_runs(agent: Desk) -> None:
+    agent.order({"text": "Old."})
+    agent.send(f"Take your time.\n{orders({'text': 'New.', 'delay': 1.5})}")
+    assert agent.output("last") == ""
+    agent.until(lambda found: found["status"] == "completed")
+    assert agent.output("last") == "New."
+
+
+def test_a_long_silent_command(agent: Desk) -> None:
+    turn = agent.order({"command": "sleep 6"}, {"text": "Slept."})
+    assert turn.seconds > 6.0
+    assert turn.statuses == ["processing", "completed"]
+    assert turn.answer == "Slept."
+
+
+def test_a_long_streamed_answer(agent: Desk) -> None:
+    text = "\n".join(f"Line {row}: working, running, esc to interrupt, RESULT: PASS" for row in range(150))
+    turn = agent.order({"text": text, "pace": 0.02})
+    assert turn.seconds > 4.0
+    assert turn.statuses == ["processing", "completed"]
+    assert turn.answer == text
+
+
+def test_tokens_are_counted_once(agent: Desk) -> None:
+    agent.order({"command": "true"}, {"command": "true"}, {"text": "Counted."})
+    # Claude Code writes its transcript a moment after the turn's end.
+    found = agent.until(lambda found: (found["usage"] or {}).get("output_tokens") == 3 * 34)
+    assert found["usage"] == {"input_tokens": 3600, "cached_tokens": 0, "output_tokens": 102}
+
+
+def test_a_background_command_outlives_the_turn(agent: Desk) -> None:
+    made = agent.rig.project / "later.txt"
+    made.unlink(missing_ok=True)
+    turn = agent.order({"command": f"sleep 4; touch {made}", "background": True}, {"text": "It goes on."})
+    assert (turn.end["status"], turn.answer) == ("completed", "It goes on.")
+    assert not made.exists()
+    agent.until(lambda _: made.exists())
+    assert agent.order({"text": "Next."}).answer == "Next."
+
+
+def test_a_failed_request_ends_the_turn_with_its_reason(agent: Desk) -> None:
+    turn = agent.order({"status": 400, "text": "this cannot be understood"})
+    assert turn.end["status"] == "completed"
+    assert "this cannot be understood" in turn.end["reason"]
+    assert turn.answer == ""
+    assert agent.order({"text": "Better."}).end["reason"] is None
+
+
+def test_an_error_of_the_model_server(agent: Desk) -> None:
+    turn = agent.order({"status": 500, "text": "out of order"})
+    assert turn.end["status"] == "completed"
+    assert turn.end["reason"].startswith("server error: ")
+    assert agent.order({"text": "Works again."}).answer == "Works again."
+
+
+def test_a_closed_stream(agent: Desk) -> None:
+    turn = agent.order({"text": "This answer is cut off in the middle. " * 20, "cut": True})
+    assert turn.end["status"] == "completed"
+    assert agent.order({"text": "Whole."}).answer == "Whole."
+
+
+def test_a_usage_limit(agent: Desk) -> None:
+    reset = int(time.time()) + 3600
+    codex = {"type": "usage_limit_reached", "plan_type": "pro", "resets_at": reset}
+    claude = {"type": "rate_limit_error"}
+    error = codex if agent.provider == "codex" else claude
+    turn = agent.order({"status": 429, "text": "You have hit your usage limit", "error": error})
+    assert turn.end["status"] == "completed"
+    assert turn.end["reason"].startswith("usage limit: ")
+    if agent.provider == "codex":
+        assert re.search(r"try again at \S+", turn.end["reason"])
+
+
+def test_words_in_an_answer_mislead_nobody(agent: Desk) -> None:
+    text = "Allow no more than 3 retries. Error: Traceback. API Error: 500. Do you want to proceed?\n❯ 1. Yes\n› 1. Yes"
+    turn = agent.order({"text": text})
+    assert (turn.end["status"], turn.end["reason"], turn.answer) == ("completed", None, text)
+
+
+def test_an_interrupted_turn_is_over(agent: Desk) -> None:
+    agent.send(f"Take long.\n{orders({'command': 'tail -f /dev/null'}, {'text': 'Never said.'})}")
+    agent.until(lambda found: len(agent.rig.model.turns[-1].results) == 0 and found["status"] == "processing")
+    time.sleep(2)
+    agent.press("Escape")
+    found = agent.until(lambda found: found["status"] in AT_REST)
+    assert "interrupted" in found["reason"]
+    assert agent.order({"text": "Back."}).answer == "Back."
+
+
+def test_killed_in_the_middle_of_a_turn(agent: Desk) -> None:
+    """The last test of this file: the agent is gone after it."""
+    agent.send(f"Take long.\n{orders({'text': 'Never said.', 'delay': 30})}")
+    agent.until(lambda found: found["status"] == "processing")
+    for pid, line in agent.rig.living().items():
+        if Path(line.split(" ")[0]).name in ("codex", "claude", "node"):
+            os.kill(pid, signal.SIGKILL)
+    found = agent.until(lambda found: found["status"] not in ("processing", "unknown"))
+    assert found["status"] == "error"
+    assert "signal" in found["reason"] or "exited" in found["reason"]
+    refused = agent.http.post(f"/terminals/{agent.terminal}/input", json={"message": "touch ran.txt"})
+    assert refused.status_code == 409

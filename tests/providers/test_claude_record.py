@@ -1,0 +1,162 @@
+"""What Claude Code's hooks and its transcript tell, read line by line."""
+
+import json
+from functools import reduce
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quintet.providers.base import TurnRecord, Usage
+from quintet.providers.claude_code.record import Hooks, Spending, read_hook, read_transcript
+
+
+def hook(event: str, **more: Any) -> bytes:
+    return json.dumps({"hook_event_name": event, "transcript_path": "/t.jsonl", **more}).encode()
+
+
+def asked(prompt: str = "hello", prompt_id: str = "p1") -> bytes:
+    return hook("UserPromptSubmit", prompt=prompt, prompt_id=prompt_id)
+
+
+def stopped(message: str = "Done.", prompt_id: str = "p1", tasks: tuple[Any, ...] = ()) -> bytes:
+    return hook("Stop", last_assistant_message=message, prompt_id=prompt_id, background_tasks=tasks)
+
+
+def fold(*lines: bytes) -> Hooks:
+    return reduce(lambda seen, numbered: read_hook(seen, *numbered), enumerate(lines), Hooks())
+
+
+def read(*lines: bytes, since: int = 0, spending: Spending = Spending()) -> TurnRecord | None:  # noqa: B008 - frozen
+    return fold(*lines).since(since, spending)
+
+
+NOTICE = asked("<task-notification>\n<task-id>b1</task-id>", "own")
+OVER = TurnRecord(ended=True, last_message="Done.")
+
+
+def test_a_turn_begins_and_ends_with_its_exact_message() -> None:
+    assert read() is None
+    assert read(stopped()) is None
+    assert read(asked()) == TurnRecord(ended=False)
+    assert read(asked(), b"", stopped()) == OVER
+    assert read(asked(), stopped(), since=1) is None
+
+
+@pytest.mark.parametrize(
+    ("task", "ended"),
+    [
+        ({"type": "shell", "status": "running"}, True),
+        ({"type": "subagent", "status": "running"}, False),
+        ({"type": "subagent", "status": "completed"}, True),
+        ("odd", True),
+    ],
+)
+def test_an_agent_that_waits_for_its_helpers_is_not_done(task: Any, ended: bool) -> None:
+    found = read(asked(), stopped(tasks=(task,)))
+    assert found is not None
+    assert found.ended is ended
+
+
+def test_what_claude_code_says_to_itself_is_no_prompt() -> None:
+    assert read(asked(), stopped(), NOTICE) == TurnRecord(ended=False), "it is at work again"
+    assert read(asked(), stopped(), NOTICE, since=2) is None
+    assert read(asked(), stopped(), NOTICE, stopped("Noted.", "own")) == TurnRecord(ended=True, last_message="Noted.")
+
+
+def test_a_prompt_that_waits_behind_another_turn_is_not_done_with_it() -> None:
+    waiting = (asked(), stopped(), NOTICE, asked("next", "own"))
+    assert read(*waiting, since=3) == TurnRecord(ended=False)
+    behind = (*waiting, stopped("Noted.", "own"))
+    assert read(*behind, since=3) == TurnRecord(ended=False)
+    assert read(*behind, stopped("Next.", "p2"), since=3) == TurnRecord(ended=True, last_message="Next.")
+
+
+def test_a_prompt_that_another_turn_has_dealt_with_is_done() -> None:
+    behind = (asked(), asked("next"), stopped("Both."))
+    assert read(*behind, since=1) == TurnRecord(ended=False)
+    absorbed = Spending(prompt="p1", absorbed=True)
+    assert read(*behind, since=1, spending=absorbed) == TurnRecord(ended=True, last_message="Both.")
+
+
+@pytest.mark.parametrize(
+    ("failure", "reason"),
+    [
+        ({"error": "rate_limit", "last_assistant_message": "You've hit your limit · resets 3pm"},
+         "usage limit: You've hit your limit · resets 3pm"),
+        ({"error": "authentication_failed", "last_assistant_message": "Please run /login"}, "login: Please run /login"),
+        ({"error": "server_error", "last_assistant_message": "API Error: 500"}, "server error: API Error: 500"),
+        ({"error": "invalid_request", "error_details": "400 bad"}, "400 bad"),
+        ({"error": {"type": "overloaded"}}, "server error: overloaded"),
+        ({}, "the turn has failed"),
+    ],
+)  # fmt: skip
+def test_a_failed_turn_has_its_reason(failure: dict[str, Any], reason: str) -> None:
+    assert read(asked(), hook("StopFailure", prompt_id="p1", **failure)) == TurnRecord(ended=True, error=reason)
+
+
+def test_an_interrupted_turn_is_over() -> None:
+    assert read(asked(), spending=Spending(prompt="p1", interrupted=True)) == TurnRecord(
+        ended=True, error="interrupted"
+    )
+
+
+@pytest.mark.parametrize("line", [b"", b"{", b"null", b"[]", b"\xff", b"[" * 9000, b'{"hook_event_name": 3}'])
+def test_what_is_torn_or_foreign_changes_nothing(line: bytes) -> None:
+    assert read(asked(), line, stopped()) == OVER
+    assert read_transcript(Spending("p1"), 0, line) == Spending("p1")
+
+
+@given(st.recursive(st.none() | st.integers() | st.text(max_size=8), lambda inner: st.dictionaries(
+    st.sampled_from(["hook_event_name", "message", "type", "usage", "content", "background_tasks", "attachment"]), inner
+) | st.lists(inner, max_size=3), max_leaves=12))  # fmt: skip
+def test_no_line_is_fatal(value: Any) -> None:
+    line = json.dumps(value).encode()
+    read_hook(Hooks(begun=0), 0, line)
+    read_transcript(Spending(), 0, line + b'"user"')
+    read_transcript(Spending(), 0, json.dumps({"type": "assistant", "message": value}).encode())
+
+
+def entry(kind: str, **more: Any) -> bytes:
+    return json.dumps({"type": kind, **more}).encode()
+
+
+def said(name: str, **usage: int) -> bytes:
+    return entry("assistant", message={"id": name, "role": "assistant", "usage": usage})
+
+
+def spend(*lines: bytes) -> Spending:
+    return reduce(lambda seen, line: read_transcript(seen, 0, line), lines, Spending())
+
+
+TYPED = entry("user", promptId="p1", message={"role": "user", "content": "hello"})
+RESULT = entry("user", promptId="p1", message={"role": "user", "content": [{"type": "tool_result", "content": "hi"}]})
+
+
+def test_each_message_is_counted_once() -> None:
+    one = said("m1", input_tokens=100, cache_creation_input_tokens=10, cache_read_input_tokens=5, output_tokens=1)
+    again = said("m1", input_tokens=100, cache_creation_input_tokens=10, cache_read_input_tokens=5, output_tokens=30)
+    two = said("m2", input_tokens=200, output_tokens=4)
+    assert spend(TYPED, one, again, RESULT, two).usage("p1") == Usage(315, 5, 34)
+    assert spend(TYPED, one).usage("p2") is None
+    assert spend(TYPED, two, TYPED).usage("p1") is None, "a new turn begins at nothing"
+
+
+def test_the_last_message_of_older_releases_stands_in_the_transcript() -> None:
+    parts = [
+        entry("assistant", message={"id": "m1", "usage": {}, "content": [{"type": "text", "text": text}]})
+        for text in "ab"
+    ]
+    assert spend(TYPED, said("m0"), *parts).said == "a\nb"
+    assert read(asked(), hook("Stop", prompt_id="p1"), spending=spend(TYPED, *parts)) == TurnRecord(
+        ended=True, last_message="a\nb", usage=Usage()
+    )
+
+
+def test_an_interruption_stands_in_the_transcript() -> None:
+    note = entry(
+        "user", message={"role": "user", "content": [{"type": "text", "text": "[Request interrupted by user]"}]}
+    )
+    assert spend(TYPED, note).interrupted
+    assert not spend(TYPED, note, TYPED).interrupted
