@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tmux demo test check e2e soak-real bench bench-peers clean
+.PHONY: help setup tmux chromium demo test check browser e2e soak-real bench bench-peers clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ setup: $(READY) ## make the virtual environment with everything in it
 tmux:
 	@tools/ensure-tmux
 
+chromium:
+	@tools/ensure-chromium
+
 demo: $(READY) tmux ## the whole loop in under a minute, with scripted agents, without any account
 	$(BIN)/quintet demo
 
@@ -33,14 +36,23 @@ check: $(READY) ## types and style
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: check tmux ## types, style and all tests but those of `make e2e`
+test: check tmux ## types, style and all tests but those of `make browser` and `make e2e`
 	$(BIN)/pytest -q -n auto
+
+browser: $(READY) tmux chromium ## the dashboard in a real Chromium, installed where it is missing
+	$(BIN)/pytest -q -m browser tests/browser
 
 e2e: $(READY) tmux ## the real agent CLIs, CAO and OpenSpec, installed into .e2e/
 	$(BIN)/pytest -q -m e2e tests/e2e
 
-bench: $(READY) ## measure; the figures are in docs/benchmarks.md
+soak-real: $(READY) tmux ## five loops in a row with the real Codex and five with the real Claude Code
+	$(BIN)/python -m tests.e2e.soak
+
+bench: $(READY) tmux ## measure; the figures are in docs/benchmarks.md
 	$(BIN)/python tools/bench.py
+	$(BIN)/python tools/bench_loop.py
+	$(BIN)/python tools/bench_screens.py
+	$(BIN)/python tools/bench_watch.py
 
 bench-peers: $(READY) tmux ## Quintet's terminal server and CAO 2.5.4 side by side
 	$(BIN)/python tools/bench_peers.py

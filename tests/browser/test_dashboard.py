@@ -13,6 +13,8 @@ from quintet.roles import ANALYST, PEER_ANALYST, ROLES, TESTER
 from tests.stub.replies import ANALYST_SUMMARY
 from tests.watch.scripted import DEADLINE, Scripted, scripted, story, turns
 
+pytestmark = pytest.mark.browser
+
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
