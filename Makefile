@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tmux chromium demo test check browser e2e soak-real bench bench-peers clean
+.PHONY: help setup tmux chromium demo test check browser e2e soak-real bench bench-peers screenshots clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ bench: $(READY) tmux ## measure; the figures are in docs/benchmarks.md
 
 bench-peers: $(READY) tmux ## Quintet's terminal server and CAO 2.5.4 side by side
 	$(BIN)/python tools/bench_peers.py
+
+screenshots: $(READY) tmux chromium ## make the pictures in docs/images
+	$(BIN)/python tools/screenshots.py
 
 clean: ## remove what the targets made
 	rm -rf $(VENV) .e2e dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

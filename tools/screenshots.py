@@ -44,7 +44,7 @@ def main() -> None:
     folder = prepare(root / "demo")
     (folder / SCENARIO_FILE).write_text(json.dumps(slowed(SCENARIO)), encoding="utf-8")
     environment = {"PATH": os.environ["PATH"], "HOME": str(root / "home"), "LANG": "C.UTF-8", "TZ": "UTC"}
-    environment |= {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    environment |= {"PYTHONPATH": os.environ.get("PYTHONPATH", ""), "XDG_STATE_HOME": str(root / "x")}
     settings = {"PROVIDER": "scripted", "QUINTET_SCENARIO": str(folder / SCENARIO_FILE), "POLL_SECONDS": "0.3",
                 "PROMPT_FILE": str(folder / "task.md"), "POST_GIT_COMMIT": "1"}  # fmt: skip
     project = folder / "project"

@@ -232,6 +232,7 @@ def test_other_machines_only_with_a_token(monkeypatch: pytest.MonkeyPatch, token
     monkeypatch.delenv("QUINTET_TOKEN", raising=False)
     if token is not None:
         monkeypatch.setenv("QUINTET_TOKEN", token)
+    monkeypatch.setattr("quintet.server.serve.bind", lambda *_: pytest.fail("it listens"))
     for host in ("0.0.0.0", "::", "192.0.2.1", "my-host"):  # noqa: S104
         with pytest.raises(ServerError, match="QUINTET_TOKEN"):
             serve(host, 0, print)

@@ -76,6 +76,7 @@ class Scripted:
         kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
         return kept | {
             "HOME": str(self.root / "home"),
+            "XDG_STATE_HOME": str(self.root / "x"),  # short enough for a socket, and gone with the rest
             "LANG": "C.UTF-8",
             "PROVIDER": "scripted",
             "QUINTET_SCENARIO": str(self.root / "scenario.json"),
