@@ -49,6 +49,9 @@ class FakeServer:
         self._call("status", terminal_id)
         return self.status(terminal_id, self.clock.now())
 
+    def get_reason(self, terminal_id: str) -> str:
+        return f" (no {terminal_id})"
+
     def send_input(self, terminal_id: str, message: str, *, seconds: float) -> None:
         assert seconds <= RENAME_SECONDS, "a server that hangs must not hold up the start"
         self._call("input", terminal_id)

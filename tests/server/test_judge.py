@@ -31,6 +31,7 @@ RUNNING, OVER = TurnRecord(ended=False), TurnRecord(ended=True)
         (replace(ASKED, record=RUNNING), Is.PROCESSING),
         (replace(ASKED, record=RUNNING, shown=Is.WAITING_USER_ANSWER), Is.WAITING_USER_ANSWER),
         (replace(ASKED, record=OVER, settled=False), Is.COMPLETED),
+        (replace(ASKED, record=OVER, shown=Is.WAITING_USER_ANSWER), Is.WAITING_USER_ANSWER),
         (replace(ASKED, record=OVER, shown=Is.UNKNOWN), Is.COMPLETED),
     ],
 )

@@ -58,6 +58,9 @@ class FakeApi:
             raise fault
         return self.status(now)
 
+    def get_reason(self, terminal_id: str) -> str:  # noqa: ARG002
+        return " (it was killed)"
+
     def send_input(self, terminal_id: str, message: str, dispatch_id: str = "", seconds: float = 0.0) -> None:  # noqa: ARG002
         self.inputs.append((self.clock.now(), message))
         if self.input_faults:

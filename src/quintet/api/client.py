@@ -7,7 +7,7 @@ from urllib.parse import quote
 import httpx
 
 from quintet.api.status import TerminalStatus
-from quintet.errors import MaybeDone, NotJson, PassingFault, Refused, TerminalGone
+from quintet.errors import ApiError, MaybeDone, NotJson, PassingFault, Refused, TerminalGone
 
 LONGEST_QUERY: Final = 60_000
 """percent-encoded characters of a message that a query string carries; CAO refuses about 65,500"""
@@ -92,6 +92,14 @@ class ApiClient:
         """How a terminal stands; a word that we do not know is `unknown`."""
         word = self.get_terminal(terminal_id, seconds).get("status")
         return TerminalStatus(word) if isinstance(word, str) and word in set(TerminalStatus) else TerminalStatus.UNKNOWN
+
+    def get_reason(self, terminal_id: str) -> str:
+        """Why a terminal has failed, in brackets, where the server tells."""
+        try:
+            reason = self.get_terminal(terminal_id).get("reason")
+        except ApiError:
+            return ""
+        return f" ({reason})" if isinstance(reason, str) and reason else ""
 
     def get_last_output(self, terminal_id: str) -> str:
         """The agent's last answer, as the server reads it from the screen or from the agent's records."""

@@ -179,7 +179,8 @@ class _Wait:
     def _judge(self, status: TerminalStatus) -> Reply | None:
         now = self.clock.now()
         if status is TerminalStatus.ERROR:
-            raise AgentError(f"{self._who()}: the agent has failed or is gone; its terminal shows more")
+            reason = self.handoff.api.get_reason(self.request.terminal_id)
+            raise AgentError(f"{self._who()}: the agent has failed or is gone{reason}; its terminal shows more")
         if status in AT_REST:
             return self._take(now) or self._at_rest(now)
         self.idle_since = None

@@ -42,6 +42,7 @@ def judge(seen: Evidence) -> TerminalStatus:
 
 
 def _by_record(record: TurnRecord, shown: TerminalStatus) -> TerminalStatus:
-    if record.ended:
-        return TerminalStatus.COMPLETED
-    return shown if shown is TerminalStatus.WAITING_USER_ANSWER else TerminalStatus.PROCESSING
+    """The record says whether the turn has ended; a dialog on the screen waits whatever it says."""
+    if shown is TerminalStatus.WAITING_USER_ANSWER:
+        return shown
+    return TerminalStatus.COMPLETED if record.ended else TerminalStatus.PROCESSING
