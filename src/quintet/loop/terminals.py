@@ -73,9 +73,8 @@ class Terminals:
                 terminal = state.terminals[role.name]
                 status = self._reach(terminal.id)
                 if status is TerminalStatus.ERROR:
-                    raise RunError(
-                        f"{role} (terminal {terminal.id}): {terminal.provider} did not start{self.api.get_reason(terminal.id)}"
-                    )
+                    reason = self.api.get_reason(terminal.id)
+                    raise RunError(f"{role} (terminal {terminal.id}): {terminal.provider} did not start{reason}")
                 if status is TerminalStatus.WAITING_USER_ANSWER and role not in asking:
                     asking.add(role)
                     self.emit(PermissionAsked(role=role.name, terminal=terminal.id, accepted=False))
