@@ -1,0 +1,28 @@
+"""Terminals that are gone, as after a reboot, on our own server: the run goes on with new ones."""
+
+from tests.watch.scripted import scripted, story
+
+
+def test_a_run_whose_terminals_are_gone_goes_on_with_new_ones() -> None:
+    with scripted(story(think=0.2)) as project:
+        first = project.start("run", "--plain")
+        project.until_there("*/003-analyst.md")
+        first.kill()
+        first.wait()
+        # what a reboot does to them
+        assert project.call("stop")[0] == 0
+        code, said = project.call("run", "--plain")
+        assert code == 0, said
+        assert "the run goes on with new terminals" in said
+        sent = [event for event in project.journal if event["event"] == "prompt_sent"]
+        replies = [event["step"] for event in project.journal if event["event"] == "reply_taken"]
+        assert len(replies) == len(set(replies)), "a step whose answer was taken is never asked for again"
+        again = [event for event in sent if event["step"] not in replies[:3]]
+        assert again, "the rest of the run"
+        prompts = {
+            event["role"]: (project.folder / event["file"]).read_text(encoding="utf-8") for event in reversed(again)
+        }
+        summary = "Add a greeting."
+        assert all(summary in prompt for role, prompt in prompts.items() if role != "tester"), (
+            "fresh agents know nothing"
+        )
