@@ -37,7 +37,7 @@ check: $(READY) ## types and style
 	$(BIN)/mypy
 
 test: check tmux ## types, style and all tests but those of `make browser` and `make e2e`
-	$(BIN)/pytest -q -n auto
+	$(BIN)/pytest -q -n 4  # most of them wait for processes, so more workers than cores
 
 browser: $(READY) tmux chromium ## the dashboard in a real Chromium, installed where it is missing
 	$(BIN)/pytest -q -m browser tests/browser
