@@ -238,6 +238,9 @@ class Terminal:
         return now - self.facts.typed > self.provider.settle_seconds
 
     def _reason(self, status: TerminalStatus, record: TurnRecord | None) -> str | None:
+        if status is TerminalStatus.ERROR:
+            # the screen tells of an end that tmux has not noticed yet; the next look knows how it came
+            return "its program has ended"
         if not self.facts.ready:
             return self.needs
         if self.facts.pasted and self.stuck:
