@@ -41,7 +41,7 @@ EVIDENCE_GROUPS: Final = {
 """what a review can give evidence of; each group is named by its first word"""
 
 _CLAUSE_END = re.compile(r"[.;,\n]+")
-_BLANK = re.compile(r"(?<!\w)<[A-Za-z][^<> \n]* [^<>\n]*>")
+_BLANK = re.compile(r"<(?<!\w<)[A-Za-z][^<> \n]* [^<>\n]*>")
 _UNFILLED = "\0"
 
 
