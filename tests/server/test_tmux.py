@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -31,6 +32,21 @@ def connected(check: Callable[[Tmux], Awaitable[None]], program: str = "exec cat
             asyncio.run(run(Path(name)))
         finally:
             subprocess.run(["tmux", "-S", f"{name}/s", "kill-server"], capture_output=True, check=False, timeout=10)
+
+
+def test_looking_for_a_dead_server_starts_none(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(path))
+    before = path.stat()
+
+    async def run() -> None:
+        with pytest.raises(TmuxError):
+            await Tmux(path, lambda _: None, lambda: None).attach("cao-x")
+
+    asyncio.run(run())
+    assert [entry.name for entry in tmp_path.iterdir()] == ["s"], "tmux locks a socket to start a server there"
+    assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
 @pytest.mark.parametrize("value", ["it's", 'a "b"', "#{pane_id}", "$HOME ~ \\", "; kill-server", "%end 1 2 1", "é😀"])

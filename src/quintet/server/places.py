@@ -74,8 +74,9 @@ class Places:
             self.folder(session, terminal).parent.rmdir()
 
     def session_names(self) -> list[str]:
-        """The sessions that have a socket, dead or alive."""
-        return sorted(path.name for path in self.sockets.iterdir() if path.name.startswith(PREFIX))
+        """The sessions that have a socket, dead or alive; tmux puts a `.lock` beside one while it starts a server."""
+        names = (path.name for path in self.sockets.iterdir())
+        return sorted(name for name in names if name.startswith(PREFIX) and _NAME.fullmatch(name))
 
 
 def _default_root() -> Path:

@@ -105,7 +105,7 @@ def attach(seat: Seat) -> None:
     _check_answers(seat)
     environment = {name: value for name, value in os.environ.items() if name not in ("TMUX", "TMUX_PANE")}
     os.execve(  # noqa: S606 - nothing of this process is needed any more
-        find_tmux(), ["tmux", "-u", "-S", str(seat.socket), "attach-session", "-t", seat.pane], environment
+        find_tmux(), ["tmux", "-u", "-N", "-S", str(seat.socket), "attach-session", "-t", seat.pane], environment
     )
 
 

@@ -113,15 +113,15 @@ class Tmux(asyncio.Protocol):
         return reply
 
     async def attach(self, session: str) -> None:
-        """Connect to a tmux server that is there."""
-        await self._connect(["attach-session", "-t", f"={session}"])
+        """Connect to a tmux server that is there. `attach-session` by itself would start another in place of a dead one."""
+        await self._connect(["attach-session", "-t", f"={session}"], "-N")
 
-    async def _connect(self, command: list[str]) -> None:
+    async def _connect(self, command: list[str], *flags: str) -> None:
         program = find_tmux()
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [program, "-u", "-S", str(self.path), "-f", "/dev/null", "-C", *command],
+                [program, "-u", *flags, "-S", str(self.path), "-f", "/dev/null", "-C", *command],
                 stdin=theirs.fileno(),
                 stdout=theirs.fileno(),
                 stderr=theirs.fileno(),
