@@ -113,7 +113,7 @@ class Tmux(asyncio.Protocol):
         return reply
 
     async def attach(self, session: str) -> None:
-        """Connect to a tmux server that is there. `attach-session` by itself would start another in place of a dead one."""
+        """Connect to a tmux server that is there; without -N tmux would start another in place of a dead one."""
         await self._connect(["attach-session", "-t", f"={session}"], "-N")
 
     async def _connect(self, command: list[str], *flags: str) -> None:
