@@ -8,6 +8,7 @@ QuintetError                one line for the user, exit code 1
 ├── StateError              the state file cannot be written or put aside
 ├── RunError                a run cannot start or go on
 │   ├── AgentError          an agent's terminal has failed
+│   │   └── TurnFailed      ... or only its turn: the model did not answer, a limit is reached
 │   ├── NoResponse          an agent is idle and has written no response (also a RuntimeError)
 │   ├── ResponseTimeout     an agent is still at work when its time is up (also a TimeoutError)
 │   └── TokensUsedUp        the run has reached its limit of tokens (exit code 3)
@@ -53,6 +54,16 @@ class RunError(QuintetError):
 
 class AgentError(RunError, RuntimeError):
     """An agent's terminal has failed."""
+
+
+class TurnFailed(AgentError):  # noqa: N818
+    """An agent's turn has ended without an answer; the agent itself is there."""
+
+    def __init__(self, text: str, kind: str = "", resets_at: float | None = None) -> None:
+        super().__init__(text)
+        self.kind = kind
+        self.resets_at = resets_at
+        """when a limit ends, in seconds since the epoch"""
 
 
 class NoResponse(RunError, RuntimeError):  # noqa: N818 - reads as what happened

@@ -16,8 +16,10 @@ from quintet.loop.flow import (
     NOT_THERE,
     Ask,
     Dispatched,
+    Failed,
     Finished,
     NoReply,
+    Replaced,
     Replied,
     Verified,
     Verify,
@@ -26,7 +28,7 @@ from quintet.loop.flow import (
     next_step,
 )
 from quintet.loop.prompts import BACK_REFERENCE, response_path_for
-from quintet.loop.state import State, Status, Turn, load_state, save_state
+from quintet.loop.state import State, Status, Terminal, Turn, load_state, save_state
 from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, ROLES, TESTER, Phase, Role
 from tests.loop.runs import (
     FAIL,
@@ -382,3 +384,47 @@ def test_stopping_and_resuming_after_any_event_gives_the_same_prompts(
     assert stopped.prompts == through.prompts
     assert stopped.asked == through.asked
     assert stopped.state == through.state
+
+
+def test_a_failed_turn_leaves_the_step_where_it_is() -> None:
+    state = new_state(settings())
+    step = next_step(state, settings())
+    assert isinstance(step, Ask)
+    sent, _ = apply(state, step, Dispatched(7), settings())
+    again, _ = apply(sent, step, Failed(), settings())
+    assert (again.dispatched, again.attempt) == ("", 1)
+    assert next_step(again, settings()) == step
+    taken, _ = apply(again, step, Replied("done"), settings())
+    assert taken.attempt == 0
+
+
+def replaced(state: State, *roles: Role) -> Replaced:
+    fresh = {role.name: Terminal(f"new-{role.name}", "codex") for role in roles}
+    return Replaced(state.terminals | fresh, "another session")
+
+
+def test_a_replaced_agent_gets_its_prompt_again_and_in_full() -> None:
+    state = new_state(settings())
+    step = next_step(state, settings())
+    assert isinstance(step, Ask)
+    state, _ = apply(state, step, Dispatched(7), settings())
+    other, _ = apply(state, step, replaced(state, TESTER), settings())
+    assert other.dispatched == step.key, "the analyst is at work, whatever became of the tester"
+    lost, _ = apply(state, step, replaced(state, ANALYST), settings())
+    assert (lost.dispatched, lost.session_name) == ("", "another session")
+    assert next_step(lost, settings()) == step
+    assert lost.full_summary_sent.get(lost.terminals[ANALYST.name].id) is None
+
+
+def test_a_tester_that_is_replaced_when_asked_again_gets_the_whole_test() -> None:
+    state = replace(
+        new_state(settings()),
+        current_phase=Phase.TESTER,
+        turn=Turn.VERDICT,
+        outputs={role.output: "text" for role in ROLES},
+    )
+    step = next_step(state, settings())
+    assert step == Ask(TESTER, 1, again=True)
+    state, _ = apply(state, step, replaced(state, TESTER), settings())
+    assert next_step(state, settings()) == Ask(TESTER, 1)
+    assert state.outputs[TESTER.output] == ""

@@ -3,14 +3,25 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from quintet.api.models import Failure, FailureKind
 from quintet.api.status import TerminalStatus
 from quintet.config import Settings
-from quintet.errors import AgentError, MaybeDone, NoResponse, PassingFault, Refused, ResponseTimeout, TerminalGone
+from quintet.errors import (
+    AgentError,
+    MaybeDone,
+    NoResponse,
+    PassingFault,
+    Refused,
+    ResponseTimeout,
+    TerminalGone,
+    TurnFailed,
+)
 from quintet.loop.handoff import Handoff, Patience, Reply, Request
 from quintet.loop.journal import Event, GuardReleased, PermissionAsked, Reminded, ServerFault
 from quintet.loop.responses import Responses
@@ -606,3 +617,30 @@ def test_every_look_at_a_status_is_a_chance_to_put_things_back(scene: Scene) -> 
     scene.clock.at(8, scene.write)
     scene.wait()
     assert ticks == scene.api.asked_at
+
+
+def test_a_failed_turn_is_told_at_once_with_its_reason(scene: Scene) -> None:
+    scene.set(max_file_reminders=1)
+    ends = datetime(2026, 3, 1, tzinfo=UTC)
+    scene.api.status = changes((0, PROCESSING), (10, COMPLETED))
+    scene.api.failure = lambda _: Failure(kind=FailureKind.USAGE_LIMIT, text="no more", resets_at=ends)
+    with pytest.raises(TurnFailed, match=r"analyst .*: its turn has failed: no more") as failed:
+        scene.wait()
+    assert (failed.value.kind, failed.value.resets_at) == (FailureKind.USAGE_LIMIT, ends.timestamp())
+    assert scene.clock.now() < 10 + SLACK, "nobody waits for an answer that will not come"
+    assert scene.api.inputs == []
+
+
+def test_a_failed_turn_that_has_left_its_response_has_done_its_work(scene: Scene) -> None:
+    scene.api.status = changes((0, PROCESSING), (10, COMPLETED))
+    scene.api.failure = lambda _: Failure(kind=FailureKind.CONNECTION, text="cut off")
+    scene.clock.at(9, scene.write)
+    assert scene.wait().text == "the reply\n"
+
+
+def test_an_interrupted_turn_is_not_repeated(scene: Scene) -> None:
+    """Whoever interrupts an agent means to tell it something."""
+    scene.api.status = changes((0, PROCESSING), (10, COMPLETED), (20, PROCESSING), (40, COMPLETED))
+    scene.api.failure = lambda now: Failure(kind=FailureKind.INTERRUPTED, text="by the user") if now < 20 else None
+    scene.clock.at(39, scene.write)
+    assert scene.wait().text == "the reply\n"

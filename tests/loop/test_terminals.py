@@ -11,13 +11,14 @@ from quintet.api.client import ApiClient
 from quintet.api.status import TerminalStatus
 from quintet.config import Settings
 from quintet.errors import ApiError, MaybeDone, PassingFault, Refused, RunError, TerminalGone
-from quintet.loop.journal import Event, TerminalCreated, Warned
+from quintet.loop.journal import Event, TerminalCreated, TerminalLost, Warned
 from quintet.loop.state import State, Terminal
 from quintet.loop.terminals import READY_SECONDS, RENAME_SECONDS, Terminals, exit_terminals
 from quintet.roles import ROLES
 from tests.stub.fake import ERROR, IDLE, PROCESSING, UNKNOWN, FakeClock
 
 IDS = [f"0000000{number}" for number in range(1, 6)]
+NEW = [f"1000000{number}" for number in range(1, 9)]
 
 
 @dataclass
@@ -25,23 +26,29 @@ class FakeServer:
     """Five terminals whose status is a function of id and time."""
 
     clock: FakeClock
+    own: bool = False
     status: Callable[[str, float], TerminalStatus] = lambda *_: IDLE
     fault: Callable[[str, str], Exception | None] = lambda *_: None
     """by method and terminal id"""
     calls: list[tuple[str, str]] = field(default_factory=list)
     inputs: list[tuple[str, str]] = field(default_factory=list)
+    wishes: list[tuple[str, str]] = field(default_factory=list)
+    """session and lost terminal of each creation"""
+    first: int = 0
+    """how many terminals there were before"""
 
     def _call(self, method: str, terminal: str) -> None:
         self.calls.append((method, terminal))
         if error := self.fault(method, terminal):
             raise error
 
-    def create_session(self, profile: str, provider: str, **_: Any) -> dict[str, Any]:  # noqa: ARG002
-        self._call("create", IDS[0])
-        return {"id": IDS[0], "session_name": "s"}
+    def create_session(self, profile: str, provider: str, **options: Any) -> dict[str, Any]:
+        name = options.pop("session_name") or "s"
+        return self.create_terminal(name, profile, provider, **options) | {"session_name": name}
 
-    def create_terminal(self, session_name: str, profile: str, provider: str, **_: Any) -> dict[str, Any]:  # noqa: ARG002
-        terminal = IDS[sum(method == "create" for method, _ in self.calls)]
+    def create_terminal(self, session_name: str, profile: str, provider: str, **options: Any) -> dict[str, Any]:  # noqa: ARG002
+        self.wishes.append((session_name, options.get("continues", "")))
+        terminal = (*IDS, *NEW)[self.first + sum(method == "create" for method, _ in self.calls)]
         self._call("create", terminal)
         return {"id": terminal}
 
@@ -59,6 +66,12 @@ class FakeServer:
 
     def exit_terminal(self, terminal_id: str) -> None:
         self._call("exit", terminal_id)
+
+    def forget_terminal(self, terminal_id: str) -> None:
+        self._call("forget", terminal_id)
+
+    def get_terminal(self, terminal_id: str) -> dict[str, Any]:
+        return {"id": terminal_id, "continues": self.wishes[-1][1]}
 
 
 class Stage:
@@ -221,3 +234,69 @@ def test_ending_leaves_out_what_does_not_exist(stage: Stage, saved: State) -> No
     partial = replace(saved, terminals=saved.terminals | {"tester": Terminal()})
     exit_terminals(cast(ApiClient, stage.server), partial)
     assert stage.exited == set(IDS[:4])
+
+
+@pytest.fixture
+def ours(stage: Stage) -> Stage:
+    """A stage whose five terminals exist, on our own server."""
+    stage.server.own, stage.server.first = True, len(IDS)
+    return stage
+
+
+def lose(stage: Stage, *gone: str, dead: str = "") -> None:
+    stage.server.fault = lambda method, terminal: (
+        TerminalGone("gone") if method == "status" and terminal in gone else None
+    )
+    stage.server.status = lambda terminal, _: ERROR if terminal == dead else IDLE
+
+
+def test_on_our_own_server_what_is_lost_is_found_out(ours: Stage, saved: State) -> None:
+    lose(ours, IDS[1], dead=IDS[3])
+    assert ours.terminals.verify_resume_terminals(saved) == {
+        ROLES[1]: "it is gone",
+        ROLES[3]: f"no {IDS[3]}",
+    }
+    assert ours.warnings == []
+
+
+def test_recovery_that_is_turned_off_leaves_the_old_rule(ours: Stage, saved: State) -> None:
+    ours.terminals = replace(ours.terminals, settings=replace(ours.terminals.settings, recover_terminals=False))
+    lose(ours, dead=IDS[3])
+    assert ours.terminals.verify_resume_terminals(saved) == {}
+    assert len(ours.warnings) == 1
+    lose(ours, IDS[1])
+    with pytest.raises(RunError, match="of peer_analyst is gone"):
+        ours.terminals.verify_resume_terminals(saved)
+
+
+def test_a_lost_terminal_gets_another_in_the_same_session(ours: Stage, saved: State) -> None:
+    saved = replace(saved, session_name="old")
+    state = ours.terminals.replace_lost(saved, {ROLES[1]: "why"}, "new", ours.saved.append)
+    assert [state.terminals[role.name].id for role in ROLES] == [IDS[0], NEW[0], *IDS[2:]]
+    assert ours.server.wishes == [("old", IDS[1])]
+    assert ("forget", IDS[1]) in ours.server.calls
+    assert [state.terminals for state in ours.saved] == [state.terminals]
+    lost, created = ours.events
+    assert (lost, created) == (
+        TerminalLost(role="peer_analyst", terminal=IDS[1], reason="why"),
+        TerminalCreated(role="peer_analyst", terminal=NEW[0], provider="codex", seconds=0.0, continues=IDS[1]),
+    )
+
+
+def test_where_all_are_lost_they_get_another_session(ours: Stage, saved: State) -> None:
+    saved = replace(saved, session_name="old")
+    state = ours.terminals.replace_lost(saved, dict.fromkeys(ROLES, "why"), "new", ours.saved.append)
+    assert state.session_name == "new"
+    assert ours.server.wishes == [("new", terminal) for terminal in IDS]
+    named = [[terminal.id for terminal in one.terminals.values()] for one in ours.saved]
+    assert named == [[*NEW[:number], *IDS[number:]] for number in range(1, 6)], "the next start finds the rest lost"
+
+
+def test_a_conversation_that_cannot_go_on_begins_anew(ours: Stage, saved: State) -> None:
+    lose(ours, dead=NEW[0])
+    state = ours.terminals.replace_lost(replace(saved, session_name="old"), {ROLES[4]: "why"}, "", ours.saved.append)
+    assert state.terminals["tester"].id == NEW[1]
+    assert ours.server.wishes == [("old", IDS[4]), ("old", "")]
+    assert ("forget", NEW[0]) in ours.server.calls
+    assert "once more, without the earlier conversation" in ours.warnings[0]
+    assert not ours.exited & set(IDS), "the others are left alone"

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quintet.providers.base import TurnRecord, Usage
+from quintet.api.models import FailureKind
+from quintet.providers.base import Failure, TurnRecord, Usage
 from quintet.providers.claude_code.record import Hooks, Spending, read_hook, read_transcript
 
 
@@ -93,12 +94,15 @@ def test_a_prompt_that_another_turn_has_dealt_with_is_done() -> None:
     ],
 )  # fmt: skip
 def test_a_failed_turn_has_its_reason(failure: dict[str, Any], reason: str) -> None:
-    assert read(asked(), hook("StopFailure", prompt_id="p1", **failure)) == TurnRecord(ended=True, error=reason)
+    found = read(asked(), hook("StopFailure", prompt_id="p1", **failure))
+    assert found is not None
+    assert (found.ended, str(found.failure)) == (True, reason)
+    assert (found.failure is not None and found.failure.resets_at is not None) == ("resets" in reason)
 
 
 def test_an_interrupted_turn_is_over() -> None:
     assert read(asked(), spending=Spending(prompt="p1", interrupted=True)) == TurnRecord(
-        ended=True, error="interrupted"
+        ended=True, failure=Failure(FailureKind.INTERRUPTED, "interrupted")
     )
 
 

@@ -1,7 +1,7 @@
 """The rollout of Codex, read line by line."""
 
 import json
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quintet.providers.base import TurnRecord, Usage
+from quintet.api.models import FailureKind
+from quintet.providers.base import Failure, TurnRecord, Usage
 from quintet.providers.codex.record import Rollout, read_line
 from quintet.providers.codex.rollouts import find_rollout, is_marked, mark
 from quintet.providers.following import Follower
@@ -70,24 +71,37 @@ def test_an_end_of_another_turn_is_not_that_of_the_last() -> None:
 )  # fmt: skip
 def test_a_failed_turn_has_its_reason(error: dict[str, Any], reason: str) -> None:
     ended = event("task_complete", turn_id="t1", last_agent_message=None, error=error)
-    assert read(STARTED, ended) == TurnRecord(ended=True, error=reason)
+    found = read(STARTED, ended)
+    assert found is not None
+    assert (found.ended, str(found.failure)) == (True, reason)
+
+
+def test_a_limit_says_when_it_ends() -> None:
+    ended = json.loads(event("task_complete", turn_id="t1", error={"message": "usage_limit: try again in 20s"}))
+    ended["timestamp"] = "2026-03-01T10:00:00.500Z"
+    found = read(STARTED, json.dumps(ended).encode())
+    assert found is not None
+    assert found.failure is not None
+    assert found.failure.resets_at == datetime(2026, 3, 1, 10, 0, 20, 500_000, UTC).timestamp()
 
 
 def test_the_reason_stands_before_the_end_in_older_releases() -> None:
     failed = event("error", message="bad thing", codex_error_info="other")
     ended = event("task_complete", turn_id="t1", last_agent_message=None)
-    assert read(STARTED, failed, ended) == TurnRecord(ended=True, error="bad thing")
+    assert read(STARTED, failed, ended) == TurnRecord(ended=True, failure=Failure(FailureKind.OTHER, "bad thing"))
     assert read(STARTED, failed, DONE) == TurnRecord(ended=True, last_message="All done.\n\nReally.")
 
 
 def test_a_turn_without_an_answer_has_failed() -> None:
     silent = event("task_complete", turn_id="t1", last_agent_message=None)
-    assert read(STARTED, silent) == TurnRecord(ended=True, error="the turn has ended without an answer")
+    assert read(STARTED, silent) == TurnRecord(
+        ended=True, failure=Failure(FailureKind.OTHER, "the turn has ended without an answer")
+    )
 
 
 def test_an_interrupted_turn_is_over() -> None:
     assert read(STARTED, event("turn_aborted", turn_id="t1", reason="interrupted")) == TurnRecord(
-        ended=True, error="interrupted"
+        ended=True, failure=Failure(FailureKind.INTERRUPTED, "interrupted")
     )
 
 

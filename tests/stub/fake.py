@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from quintet.api.client import ApiClient
+from quintet.api.models import Failure
 from quintet.api.status import TerminalStatus
 
 IDLE, COMPLETED = TerminalStatus.IDLE, TerminalStatus.COMPLETED
@@ -20,6 +21,9 @@ class FakeClock:
         self._plan: list[tuple[float, Callable[[], object]]] = []
 
     def now(self) -> float:
+        return self.time
+
+    def wall(self) -> float:
         return self.time
 
     def sleep(self, seconds: float) -> None:
@@ -43,6 +47,7 @@ class FakeApi:
     fault: Callable[[float], Exception | None] = lambda _: None
     """what a status request at this time raises"""
     input_faults: list[Exception] = field(default_factory=list)
+    failure: Callable[[float], Failure | None] = lambda _: None
     output: str = ""
     output_faults: list[Exception] = field(default_factory=list)
     own: bool = False
@@ -60,6 +65,9 @@ class FakeApi:
 
     def get_reason(self, terminal_id: str) -> str:  # noqa: ARG002
         return " (it was killed)"
+
+    def get_failure(self, terminal_id: str) -> Failure | None:  # noqa: ARG002
+        return self.failure(self.clock.now())
 
     def send_input(self, terminal_id: str, message: str, dispatch_id: str = "", seconds: float = 0.0) -> None:  # noqa: ARG002
         self.inputs.append((self.clock.now(), message))

@@ -5,7 +5,9 @@ from typing import Any, Final
 from urllib.parse import quote
 
 import httpx
+from pydantic import ValidationError
 
+from quintet.api.models import Failure
 from quintet.api.status import TerminalStatus
 from quintet.errors import ApiError, MaybeDone, NotJson, PassingFault, Refused, TerminalGone
 
@@ -49,19 +51,15 @@ class ApiClient:
         except (TerminalGone, NotJson):
             self.own = False
 
-    def create_session(
-        self, profile: str, provider: str, *, model: str = "", args: Sequence[str] = (), session_name: str = ""
-    ) -> dict[str, Any]:
+    def create_session(self, profile: str, provider: str, *, session_name: str = "", **options: Any) -> dict[str, Any]:
         """Create a session with its first terminal; the answer has `id` and `session_name`."""
         more = {"session_name": session_name} if session_name else {}
-        return self._create("/sessions", _launch(profile, provider, model, args) | more)
+        return self._create("/sessions", _launch(profile, provider, **options) | more)
 
-    def create_terminal(
-        self, session_name: str, profile: str, provider: str, *, model: str = "", args: Sequence[str] = ()
-    ) -> dict[str, Any]:
+    def create_terminal(self, session_name: str, profile: str, provider: str, **options: Any) -> dict[str, Any]:
         """Add a terminal to a session; the answer may come before its agent is ready."""
         path = f"/sessions/{quote(session_name, safe='')}/terminals"
-        return self._create(path, _launch(profile, provider, model, args))
+        return self._create(path, _launch(profile, provider, **options))
 
     def send_input(self, terminal_id: str, message: str, dispatch_id: str = "", seconds: float = INPUT_SECONDS) -> None:
         """Type a message into a terminal. Our own server takes one dispatch id only once."""
@@ -101,6 +99,14 @@ class ApiClient:
             return ""
         return f" ({reason})" if isinstance(reason, str) and reason else ""
 
+    def get_failure(self, terminal_id: str) -> Failure | None:
+        """Why the agent's last turn ended without an answer; None where it did not, or where nobody tells."""
+        try:
+            told = self.get_terminal(terminal_id).get("failure") if self.own else None
+            return Failure.model_validate(told) if told else None
+        except (ApiError, ValidationError):
+            return None
+
     def get_last_output(self, terminal_id: str) -> str:
         """The agent's last answer, as the server reads it from the screen or from the agent's records."""
         answer = self._request("GET", f"{_terminal(terminal_id)}/output", params={"mode": "last"})
@@ -110,6 +116,14 @@ class ApiClient:
         """End the agent in a terminal; one that is gone already is no error."""
         try:
             self._do(f"{_terminal(terminal_id)}/exit")
+        except TerminalGone:
+            return
+
+    def forget_terminal(self, terminal_id: str) -> None:
+        """End a terminal and remove what is left of it; only our own server has to."""
+        try:
+            if self.own:
+                self._request("DELETE", _terminal(terminal_id))
         except TerminalGone:
             return
 
@@ -173,9 +187,13 @@ def _terminal(terminal_id: str) -> str:
     return f"/terminals/{quote(terminal_id, safe='')}"
 
 
-def _launch(profile: str, provider: str, model: str, args: Sequence[str]) -> dict[str, Any]:
+def _launch(
+    profile: str, provider: str, *, model: str = "", args: Sequence[str] = (), continues: str = ""
+) -> dict[str, Any]:
+    """The parameters of a creation; `continues` names a lost terminal of our own server."""
     params: dict[str, Any] = {"provider": provider, "agent_profile": profile}
-    return params | ({"model": model} if model else {}) | ({"args": list(args)} if args else {})
+    more = {"model": model, "args": list(args), "continues": continues}
+    return params | {name: value for name, value in more.items() if value}
 
 
 def _reason(error: Exception) -> str:

@@ -28,6 +28,25 @@ class TokenUsage(BaseModel):
     output_tokens: int = 0
 
 
+class FailureKind(StrEnum):
+    """What kept a turn from its answer."""
+
+    USAGE_LIMIT = "usage_limit"
+    LOGIN = "login"
+    SERVER_ERROR = "server_error"
+    CONNECTION = "connection"
+    INTERRUPTED = "interrupted"
+    OTHER = "other"
+
+
+class Failure(BaseModel):
+    """Why the last turn ended without an answer, by the agent's own account."""
+
+    kind: FailureKind = FailureKind.OTHER
+    text: str = Field(default="", description="the agent's own words")
+    resets_at: datetime | None = Field(default=None, description="when a usage limit ends, where the agent says so")
+
+
 class InitialDelivery(BaseModel):
     """What became of the message that came with a creation."""
 
@@ -62,6 +81,8 @@ class Terminal(BaseModel):
     last_screen: str | None = Field(default=None, description="with status error: what the terminal showed last")
     accept_key: str | None = Field(default=None, description="while it waits for an answer: the key that says yes")
     usage: TokenUsage | None = None
+    failure: Failure | None = None
+    continues: str | None = Field(default=None, description="the lost terminal whose conversation goes on here")
 
 
 class Session(BaseModel):

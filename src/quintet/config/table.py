@@ -118,6 +118,13 @@ class Settings:
         0,
         "tokens after which the run stops before its next prompt; 0: no limit",
     )
+    max_limit_wait: float = _row(
+        "MAX_LIMIT_WAIT",
+        "limits.max_limit_wait",
+        Seconds(),
+        21600.0,
+        "longest wait, in a step, for the end of an agent's usage limit; 0: none",
+    )
     poll_seconds: float = _row(
         "POLL_SECONDS",
         "limits.poll_seconds",
@@ -210,6 +217,13 @@ class Settings:
         Flag(),
         False,
         "say yes when an agent asks permission",
+    )
+    recover_terminals: bool = _row(
+        "RECOVER_TERMINALS",
+        "handoff.recover_terminals",
+        Flag(),
+        True,
+        "start a lost terminal again, at most twice a step; only where the server is Quintet's own",
     )
     post_openspec_archive: bool = _row(
         "POST_OPENSPEC_ARCHIVE",

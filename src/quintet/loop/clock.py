@@ -9,6 +9,10 @@ class Clock(Protocol):
 
     def now(self) -> float: ...
 
+    def wall(self) -> float:
+        """The time of day, in seconds since the epoch: what others mean when they name a time."""
+        ...
+
     def sleep(self, seconds: float) -> None: ...
 
 
@@ -17,6 +21,9 @@ class RealClock:
 
     def now(self) -> float:
         return time.monotonic()
+
+    def wall(self) -> float:
+        return time.time()
 
     def sleep(self, seconds: float) -> None:
         time.sleep(seconds)

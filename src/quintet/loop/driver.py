@@ -2,32 +2,36 @@
 
 import contextlib
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from quintet.api.client import ApiClient
 from quintet.config import Settings
 from quintet.errors import (
+    AgentError,
     ApiError,
     MaybeDone,
     NoResponse,
     PassingFault,
     QuintetError,
+    Refused,
     ResponseTimeout,
     RunError,
     StateError,
-    TaskError,
+    TerminalGone,
     TokensUsedUp,
+    TurnFailed,
 )
 from quintet.loop import command, flow, journal
 from quintet.loop.books import Books, Listener
 from quintet.loop.clock import Clock, RealClock
-from quintet.loop.flow import Ask, Dispatched, Finished, NoReply, Outcome, Replied, Step, Verified, Verify
+from quintet.loop.flow import Ask, Dispatched, Finished, NoReply, Outcome, Replaced, Replied, Step, Verified, Verify
 from quintet.loop.handoff import Handoff, Patience, Reply, Request
 from quintet.loop.lock import directory_lock, sign_again
 from quintet.loop.postprocess import post_process, start_commit, uncommitted
 from quintet.loop.prompts import Prompts
+from quintet.loop.recovery import Recovery
 from quintet.loop.responses import Responses
 from quintet.loop.saved import (
     archive_state,
@@ -40,9 +44,10 @@ from quintet.loop.saved import (
 )
 from quintet.loop.signals import Interrupted, Signals
 from quintet.loop.state import State, Status
-from quintet.loop.task import Task, parse_task
+from quintet.loop.task import Task, given_task, saved_task
 from quintet.loop.terminals import REACH_SECONDS, Terminals, exit_terminals
 from quintet.loop.tokens import Ledger
+from quintet.roles import Role
 
 Connect = Callable[[str, State], ApiClient]
 """from an address (empty: bring your own server) and the run's state to a client"""
@@ -65,6 +70,7 @@ class Driver:
         self.books = Books(self.settings, self.signals, self.listeners)
         self.api: ApiClient | None = None
         self._ledger = Ledger(self.settings)
+        self._recovery = Recovery(self.settings, self.clock, self.emit, self._put_back)
 
     def run(self) -> int:
         """Carry the task to its end; the exit code says which."""
@@ -107,7 +113,7 @@ class Driver:
         settings = self.settings
         if not settings.prompt.strip():
             raise RunError("there is no task: name a task file with PROMPT_FILE or --prompt-file")
-        task = parse_task(settings.prompt, settings.prompt_file or "the prompt")
+        task = given_task(settings)
         run_id = new_run_id()
         blank = State(
             api=settings.api,
@@ -118,7 +124,7 @@ class Driver:
             start_commit=start_commit(settings.wd),
         )
         state = flow.first_state(blank, settings)
-        terminals = self._open(state, settings.api)
+        self._open(state, settings.api)
         state = replace(state, session_name=self._session_name(run_id))
         self.emit(
             journal.RunStarted(
@@ -129,8 +135,8 @@ class Driver:
             text = f"the work tree has {len(dirty)} uncommitted changes; they will be in the commit after a PASS"
             self.books.warn(text)
         if old:
-            self._leave_behind(old, terminals.api)
-        self.books.save(terminals.init_new_run(state, self.books.write_partial))
+            self._leave_behind(old, self.handoff.api)
+        self.books.save(self.terminals.init_new_run(state, self.books.write_partial))
         return task
 
     def _leave_behind(self, old: State, api: ApiClient) -> None:
@@ -152,44 +158,33 @@ class Driver:
             run_id=saved.run_id if is_folder_name(saved.run_id) else new_run_id(),
             prompt=saved.prompt if saved.prompt.strip() else settings.prompt,
         )
-        task = self._saved_task(saved)
+        task = saved_task(saved.prompt, settings)
         self.books.ours = True
-        terminals = self._open(saved, saved.api)
+        self._open(saved, saved.api)
         step = flow.next_step(saved, settings)
         self.emit(journal.RunResumed(run_id=saved.run_id, step=getattr(step, "key", "")))
         if settings.prompt.strip() and settings.prompt != saved.prompt:
             self.books.warn("the prompt differs from that of the saved run, which goes on with its own")
-        self.books.save(replace(self._with_terminals(saved, terminals), last_error=""))
+        self._find_terminals(step)
+        self.books.save(replace(self.state, last_error=""))
         return task
 
-    def _with_terminals(self, saved: State, terminals: Terminals) -> State:
-        """The saved run with terminals that are there: its own, or new ones where they were ended or lost."""
-        if has_all_terminals(saved):
-            try:
-                terminals.verify_resume_terminals(saved)
-            except RunError as error:
-                if not terminals.api.own:
-                    raise
-                self.books.warn(f"{error}; the run goes on with new terminals")
-            else:
-                return saved
-        exit_terminals(terminals.api, saved)
-        fresh = replace(without_terminals(saved), session_name=self._session_name(saved.run_id))
-        return terminals.init_new_run(fresh, self.books.write_partial)
+    def _find_terminals(self, step: Step) -> None:
+        """Give the saved run terminals that are there: its own, or new ones where they were ended or lost."""
+        if has_all_terminals(self.state):
+            if lost := self.terminals.verify_resume_terminals(self.state):
+                self._replace(step, lost)
+            return
+        exit_terminals(self.handoff.api, self.state)
+        fresh = replace(without_terminals(self.state), session_name=self._session_name(self.state.run_id))
+        fresh = self.terminals.init_new_run(fresh, self.books.write_partial)
+        self._fold(step, Replaced(fresh.terminals, fresh.session_name))
 
     def _session_name(self, run_id: str) -> str:
         """A name of our own choice where the server is ours; another one each time, since the old may linger."""
         return f"{run_id}-{secrets.token_hex(2)}" if self.handoff.api.own else ""
 
-    def _saved_task(self, saved: State) -> Task:
-        try:
-            return parse_task(saved.prompt, "the saved run's prompt")
-        except TaskError:
-            if not self.settings.prompt.strip():
-                raise
-            return parse_task(self.settings.prompt, self.settings.prompt_file or "the prompt")
-
-    def _open(self, state: State, api: str) -> Terminals:
+    def _open(self, state: State, api: str) -> None:
         """Open the run's folder and its journal, and connect to the server."""
         self.responses = Responses(self.settings.wd, state.run_id)
         self.responses.ensure_response_dir()
@@ -204,7 +199,7 @@ class Driver:
             except PassingFault as fault:
                 patience.wait(fault)
         self.handoff = Handoff(self.api, self.responses, self.settings, self.clock, self._heard, self._put_back)
-        return Terminals(self.api, self.settings, self.clock, self.emit)
+        self.terminals = Terminals(self.api, self.settings, self.clock, self.emit)
 
     # -- the loop
 
@@ -214,13 +209,31 @@ class Driver:
             self._fold(step, Verified(outcome.exit_code, outcome.output))
         elif isinstance(step, Ask):
             try:
-                reply = self.send_and_wait(step, task)
+                self._take(step, self.send_and_wait(step, task))
             except (NoResponse, ResponseTimeout):
                 if not step.again:
                     raise
                 self._fold(step, NoReply())
-            else:
-                self._take(step, reply)
+            except TurnFailed as failed:
+                self._ledger.note(self.handoff.api, self.state.terminals[step.role.name].id)
+                self._recovery.wait_out(step, failed)
+                self._fold(step, flow.Failed())
+            except (AgentError, TerminalGone, Refused) as error:
+                self._recover(step, error)
+
+    def _recover(self, step: Ask, error: QuintetError) -> None:
+        """Replace the step's terminal where it is lost, so that the step is done again; else the error stands."""
+        lost = self.terminals.find_lost(self.state) if self.terminals.recovers else {}
+        if step.role not in lost:
+            raise error
+        self._recovery.check_replaceable(step, error)
+        self._replace(step, lost)
+
+    def _replace(self, step: Step, lost: Mapping[Role, str]) -> None:
+        def save(partial: State) -> None:
+            self._fold(step, Replaced(partial.terminals, partial.session_name))
+
+        save(self.terminals.replace_lost(self.state, lost, self._session_name(self.state.run_id), save))
 
     def send_and_wait(self, step: Ask, task: Task) -> Reply:
         """Send the step's prompt, unless an earlier process has, and wait for the reply."""
@@ -232,7 +245,7 @@ class Driver:
             arrived = self._send(step, prompt)
         else:
             arrived = self._arrived(step, prompt)
-        lost = "" if arrived else str(self.responses.archive / self._keep_prompt(prompt, self._name(step)))
+        lost = "" if arrived else str(self.responses.keep_prompt(self._name(step), prompt))
         request = Request(
             terminal_id=self.state.terminals[step.role.name].id,
             role=step.role,
@@ -252,12 +265,13 @@ class Driver:
         return self._send(step, prompt)
 
     def _dispatch_id(self, step: Ask) -> str:
-        return f"{self.state.run_id}-{step.key}"
+        again = f"-{self.state.attempt}" if self.state.attempt else ""
+        return f"{self.state.run_id}-{step.key}{again}"
 
     def _send(self, step: Ask, prompt: str) -> bool:
         """Send the prompt; False where it may or may not have arrived."""
         name, terminal = self._name(step), self.state.terminals[step.role.name].id
-        file = self._keep_prompt(prompt, name)
+        file = str(self.responses.keep_prompt(name, prompt).relative_to(self.responses.archive))
         told = {"step": step.key, "role": step.role.name, "round": step.round, "cycle": step.cycle, "file": file}
         self.emit(journal.PromptSent.model_validate(told | {"characters": len(prompt)}))
         try:
@@ -285,16 +299,11 @@ class Driver:
         """The name of the step's files in the archive."""
         return f"{self.state.sequence + 1:03d}-{step.role.output}"
 
-    def _keep_prompt(self, prompt: str, name: str) -> str:
-        path = self.responses.archive / "prompts" / f"{name}.md"
-        self.responses.write(path, prompt)
-        return str(path.relative_to(self.responses.archive))
-
     def _deliverable(self, message: str, name: str) -> str:
         """A message that the server can carry: where it is too long, one that names a private file with it."""
         if self.handoff.api.fits(message):
             return message
-        path = self.responses.archive / self._keep_prompt(message, name)
+        path = self.responses.keep_prompt(name, message)
         return (
             f"Read the file {path} from its first line to its last. It is your prompt for this turn: do what it says."
         )

@@ -1,6 +1,6 @@
 """The flow: which step comes next, and what a step's outcome makes of the state. No clock, no files, no network."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -8,7 +8,7 @@ from quintet.config import Settings
 from quintet.loop import condense, gate, journal
 from quintet.loop.gate import Verdict
 from quintet.loop.markup import normalise
-from quintet.loop.state import State, Status, Turn
+from quintet.loop.state import State, Status, Terminal, Turn
 from quintet.roles import ANALYST, BY_NAME, PEER_PROGRAMMER, PROGRAMMER, REVIEWER, ROLES, TESTER, WORKER, Phase, Role
 
 NOT_THERE: Final = "(Not available: "
@@ -68,6 +68,19 @@ class Replied:
 
 
 @dataclass(frozen=True)
+class Failed:
+    """The turn has ended without an answer, and the prompt is to be sent once more."""
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """Terminals were lost and others stand in their place; all five, as they are now."""
+
+    terminals: Mapping[str, Terminal]
+    session_name: str
+
+
+@dataclass(frozen=True)
 class NoReply:
     """The tester, asked again for its verdict, gave no answer."""
 
@@ -80,7 +93,7 @@ class Verified:
     output: str
 
 
-Outcome = Dispatched | Replied | NoReply | Verified
+Outcome = Dispatched | Replied | Failed | Replaced | NoReply | Verified
 Applied = tuple[State, tuple[journal.Event, ...]]
 
 
@@ -110,22 +123,24 @@ def next_step(state: State, settings: Settings) -> Step:
 def apply(state: State, step: Step, outcome: Outcome, settings: Settings) -> Applied:
     """Fold what came of a step into the state; the events say what was decided."""
     match step, outcome:
+        case _, Replaced(terminals, session_name):
+            new = isinstance(step, Ask) and terminals[step.role.name] != state.terminals[step.role.name]
+            state = replace(state, terminals=dict(terminals), session_name=session_name)
+            return (_undone(state, step) if isinstance(step, Ask) and new else state), ()
+        case Ask(), Failed():
+            return replace(state, dispatched="", dispatched_at=0, attempt=state.attempt + 1), ()
         case Ask(), Dispatched(at):
             return _dispatched(_at(state, step), step, at), ()
         case Ask(role=role, again=False), Replied(text):
             reply = f"{NOT_THERE}{role} replied with an empty text.)" if _empty(text) else text
-            state = replace(
-                _at(state, step), outputs=state.outputs | {role.output: reply}, dispatched="", dispatched_at=0
-            )
+            state = replace(_answered(state, step), outputs=state.outputs | {role.output: reply})
             if role is TESTER:
                 return _tested(state, reply, settings)
             return _reviewed(state, role, reply, settings) if role.reviews else (replace(state, turn=Turn.REVIEW), ())
         case Ask(again=True), Replied(text):
-            state = replace(_at(state, step), dispatched="", dispatched_at=0)
-            return _tested_again(state, text, settings)
+            return _tested_again(_answered(state, step), text, settings)
         case Ask(again=True), NoReply():
-            state = replace(_at(state, step), dispatched="", dispatched_at=0)
-            return _tested_again(state, "", settings)
+            return _tested_again(_answered(state, step), "", settings)
         case Verify(command=command), Verified(exit_code, output):
             return _verified(state, command, exit_code, output, settings)
         case _:
@@ -136,6 +151,16 @@ def _at(state: State, step: Ask) -> State:
     """The state at the step's own place: next_step may have gone back for a missing input."""
     turn = Turn.VERDICT if step.again else Turn.REVIEW if step.role.reviews else Turn.WORK
     return replace(state, current_phase=step.role.phase, cycle=step.cycle, turn=turn)
+
+
+def _answered(state: State, step: Ask) -> State:
+    return replace(_at(state, step), dispatched="", dispatched_at=0, attempt=0)
+
+
+def _undone(state: State, step: Ask) -> State:
+    """The step is to be done by an agent that knows nothing: a tester that never saw the scenario gets it whole."""
+    state = replace(state, dispatched="", dispatched_at=0)
+    return replace(_at(state, step), turn=Turn.WORK, outputs=state.outputs | _blank((TESTER,))) if step.again else state
 
 
 def _with_input(state: State) -> State:

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from quintet.api.client import ApiClient
+from quintet.api.models import FailureKind
 from quintet.api.status import AT_REST, TerminalStatus
 from quintet.config import Settings
-from quintet.errors import AgentError, MaybeDone, NoResponse, PassingFault, Refused, ResponseTimeout
+from quintet.errors import AgentError, MaybeDone, NoResponse, PassingFault, Refused, ResponseTimeout, TurnFailed
 from quintet.loop.clock import Clock
 from quintet.loop.journal import Event, GuardReleased, PermissionAsked, Reminded, ServerFault
 from quintet.loop.responses import Look, Responses
@@ -201,6 +202,8 @@ class _Wait:
 
     def _at_rest(self, now: float) -> Reply | None:
         """Idle without a response: first doubt the status, then the agent."""
+        if not self.seen:
+            self._check_turn()
         grace = self.settings.idle_grace_seconds
         if not self.started:
             if now - self.armed_at < grace:
@@ -215,6 +218,13 @@ class _Wait:
             self._remind()
             return None
         return self._give_up()
+
+    def _check_turn(self) -> None:
+        """A turn that has failed will bring no response, however long one waits. Whoever interrupted one goes on."""
+        failure = self.handoff.api.get_failure(self.request.terminal_id)
+        if failure is not None and failure.kind is not FailureKind.INTERRUPTED:
+            resets_at = failure.resets_at.timestamp() if failure.resets_at else None
+            raise TurnFailed(f"{self._who()}: its turn has failed: {failure.text}", failure.kind, resets_at)
 
     def _still_settling(self, now: float) -> bool:
         return self.seen is not None and now - self.seen_since < UNSEEN_SETTLED_SECONDS

@@ -37,6 +37,38 @@ class TerminalCreated(_Event):
     terminal: str
     provider: str
     seconds: float
+    continues: str = ""
+    """the lost terminal whose conversation goes on in this one"""
+
+
+class TerminalLost(_Event):
+    event: Literal["terminal_lost"] = "terminal_lost"
+    role: str
+    terminal: str
+    reason: str
+
+
+class TurnFailed(_Event):
+    """The prompt of the step is sent again after the pause."""
+
+    event: Literal["turn_failed"] = "turn_failed"
+    step: str
+    role: str
+    kind: str
+    text: str
+    number: int
+    pause: float
+
+
+class LimitReached(_Event):
+    """The prompt of the step is sent again at the time."""
+
+    event: Literal["limit_reached"] = "limit_reached"
+    step: str
+    role: str
+    text: str
+    until: str
+    """in UTC"""
 
 
 class PromptSent(_Event):
@@ -164,6 +196,9 @@ Event = Annotated[
     RunStarted
     | RunResumed
     | TerminalCreated
+    | TerminalLost
+    | TurnFailed
+    | LimitReached
     | PromptSent
     | ReplyTaken
     | ReviewJudged

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import httpx
 
 from quintet.config import Settings
-from quintet.loop.journal import Event, PermissionAsked, ReviewsUsedUp, RunFinished, RunStopped
+from quintet.loop.journal import Event, LimitReached, PermissionAsked, ReviewsUsedUp, RunFinished, RunStopped
 
 _TIMEOUT = 5.0
 _FLUSH = 2.0
@@ -52,6 +52,8 @@ def _message(event: Event) -> str:
             return f"stopped: {reason}"
         case PermissionAsked(accepted=False, role=role, terminal=terminal):
             return f"{role} asks for permission in terminal {terminal}"
+        case LimitReached(role=role, text=text, until=until):
+            return f"{role} waits until {until} for the end of a usage limit: {text}"
         case ReviewsUsedUp(phase=phase, cycles=cycles):
             return f"the {phase} phase goes on without approval after {cycles} reviews"
     return ""

@@ -111,6 +111,12 @@ class Responses:
         self.write(target, text)
         return target
 
+    def keep_prompt(self, name: str, text: str) -> Path:
+        """Write a prompt to the archive."""
+        target = self.archive / "prompts" / f"{name}.md"
+        self.write(target, text)
+        return target
+
     def write(self, target: Path, text: str) -> None:
         """Write a file of the archive, private to the user."""
         try:

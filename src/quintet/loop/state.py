@@ -76,6 +76,8 @@ class State:
     """the key of the step whose prompt has been sent and whose reply has not been taken"""
     dispatched_at: int = 0
     """when, in nanoseconds by the clock of the file system that the reply is written to"""
+    attempt: int = 0
+    """how often the current step's prompt was sent before, to a turn that failed"""
     full_summary_sent: dict[str, str] = field(default_factory=dict)
     """terminals that had the full explore summary, each with the step that brought it"""
     programmer_context_for_retry: str = ""
@@ -168,6 +170,7 @@ def _read(document: dict[str, Any], default_provider: str) -> State:
         cycle=_number(document.get("cycle"), 1) if known else 1,
         turn=turn if known else blank.turn,
         dispatched_at=_number(document.get("dispatched_at"), 0),
+        attempt=_number(document.get("attempt"), 0),
         full_summary_sent=_texts(document.get("full_summary_sent"), None),
         sequence=_number(document.get("sequence"), 0),
         tokens_used=_number(document.get("tokens_used"), 0),

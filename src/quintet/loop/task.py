@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from quintet.config import Settings
 from quintet.errors import TaskError
 from quintet.loop.markup import normalise
 
@@ -39,6 +40,21 @@ def parse_task(text: str, source: str = "the prompt") -> Task:
         if not found[header]:
             raise TaskError(f'{source}: the section "{header}" is empty; write something below that line')
     return Task(found[EXPLORE_HEADER], found[SCENARIO_HEADER])
+
+
+def given_task(settings: Settings) -> Task:
+    """The task that the settings name."""
+    return parse_task(settings.prompt, settings.prompt_file or "the prompt")
+
+
+def saved_task(prompt: str, settings: Settings) -> Task:
+    """The task of a saved run, or the given one where a damaged state has lost it."""
+    try:
+        return parse_task(prompt, "the saved run's prompt")
+    except TaskError:
+        if not settings.prompt.strip():
+            raise
+        return given_task(settings)
 
 
 def _between(lines: list[str], places: dict[str, int], header: str) -> str:

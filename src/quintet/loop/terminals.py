@@ -1,8 +1,8 @@
-"""The five terminals of a run: created together, found again on resume, ended together."""
+"""The five terminals of a run: created together, found again on resume, replaced where lost, ended together."""
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from quintet.config import Settings
 from quintet.errors import ApiError, PassingFault, RunError, TerminalGone
 from quintet.loop.clock import Clock
 from quintet.loop.handoff import Patience
-from quintet.loop.journal import Event, PermissionAsked, TerminalCreated, Warned
+from quintet.loop.journal import Event, PermissionAsked, TerminalCreated, TerminalLost, Warned
 from quintet.loop.state import State, Terminal
 from quintet.roles import ROLES, Role
 
@@ -22,69 +22,101 @@ RENAME_SECONDS: Final = 5.0
 REACH_SECONDS: Final = 15.0
 EXIT_SECONDS: Final = 2.0
 LOOK_SECONDS: Final = 0.1
+Save = Callable[[State], None]
 
 
 @dataclass(frozen=True)
 class Terminals:
-    """Creates, checks and ends the terminals of a state."""
+    """Creates, checks, replaces and ends the terminals of a state."""
 
     api: ApiClient
     settings: Settings
     clock: Clock
     emit: Callable[[Event], None]
 
-    def init_new_run(self, state: State, save: Callable[[State], None]) -> State:
+    def init_new_run(self, state: State, save: Save) -> State:
         """Create session and terminals in role order, wait for them side by side, and rename them.
 
         Where that fails, those that exist are ended. The state is saved after each, so that the next start knows
         what an interrupted one has left.
         """
-        begun = self.clock.now()
+        return self._start(state, ROLES, {}, save)
+
+    def replace_lost(self, state: State, lost: Mapping[Role, str], session_name: str, save: Save) -> State:
+        """Start lost terminals again, with their conversations where that is possible; `lost` says why each is.
+
+        Where all are lost, they get a session of that name: the old one is most likely gone too. What is saved after
+        each start still names the others' old terminals, so that the next start finds out what is lost.
+        """
+        for role, reason in lost.items():
+            self.emit(TerminalLost(role=role.name, terminal=state.terminals[role.name].id, reason=reason))
+        blank = {role.name: Terminal("", state.terminals[role.name].provider) for role in lost}
+        fresh = replace(state, terminals=state.terminals | blank)
+        if len(lost) == len(ROLES):
+            fresh = replace(fresh, session_name=session_name)
+        previous = {role: state.terminals[role.name].id for role in lost}
+
+        def save_partial(partial: State) -> None:
+            known = {name: terminal for name, terminal in partial.terminals.items() if terminal.id}
+            save(replace(partial, terminals=state.terminals | known))
+
         try:
-            for role in ROLES:
+            started = self._start(fresh, list(lost), previous, save_partial)
+        except RunError as error:
+            self.emit(Warned(text=f"{error}; once more, without the earlier conversation"))
+            started = self._start(fresh, list(lost), {}, save_partial)
+        _at_once(self.api.forget_terminal, list(previous.values()))
+        return started
+
+    def _start(self, state: State, roles: Sequence[Role], previous: Mapping[Role, str], save: Save) -> State:
+        begun = self.clock.now()
+        others = [terminal.id for terminal in state.terminals.values()]
+        try:
+            for role in roles:
                 try:
-                    state = self._create(role, state)
+                    state = self._create(role, state, previous.get(role, ""))
                 except ApiError as error:
                     raise RunError(f"{role} could not be started: {error}") from error
                 save(state)
-            self._wait_until_ready(state, begun)
-            self.rename(state)
+            self._wait_until_ready(state, roles, begun, resumed=bool(previous))
+            self.rename(state, roles)
         except BaseException:
-            exit_terminals(self.api, state)
+            exit_terminals(self.api, state, spared=others)
+            if previous:
+                _at_once(self.api.forget_terminal, [state.terminals[role.name].id for role in roles])
             raise
         return state
 
-    def _create(self, role: Role, state: State) -> State:
+    def _create(self, role: Role, state: State, continues: str) -> State:
         agent = self.settings.agents[role.name]
         options: dict[str, Any] = {"model": agent.model, "args": agent.args}
-        if role is ROLES[0]:
+        if continues:
+            options["continues"] = continues
+        if any(terminal.id for terminal in state.terminals.values()):
+            answer = self.api.create_terminal(state.session_name, agent.profile, agent.provider, **options)
+        else:
             wish = state.session_name
             answer = self.api.create_session(agent.profile, agent.provider, session_name=wish, **options)
             state = replace(state, session_name=str(answer.get("session_name") or ""))
-        else:
-            answer = self.api.create_terminal(state.session_name, agent.profile, agent.provider, **options)
         return replace(state, terminals=state.terminals | {role.name: Terminal(answer["id"], agent.provider)})
 
-    def _wait_until_ready(self, state: State, begun: float) -> None:
-        waiting = list(ROLES)
+    def _wait_until_ready(self, state: State, roles: Sequence[Role], begun: float, *, resumed: bool) -> None:
+        waiting = list(roles)
         asking: set[Role] = set()
         while waiting:
             for role in list(waiting):
                 terminal = state.terminals[role.name]
                 status = self._reach(terminal.id)
-                if status is TerminalStatus.ERROR:
+                asks = status is TerminalStatus.WAITING_USER_ANSWER
+                if status is TerminalStatus.ERROR or (asks and resumed):
                     reason = self.api.get_reason(terminal.id)
                     raise RunError(f"{role} (terminal {terminal.id}): {terminal.provider} did not start{reason}")
-                if status is TerminalStatus.WAITING_USER_ANSWER and role not in asking:
+                if asks and role not in asking:
                     asking.add(role)
                     self.emit(PermissionAsked(role=role.name, terminal=terminal.id, accepted=False))
                 if status in AT_REST:
                     waiting.remove(role)
-                    seconds = round(self.clock.now() - begun, 3)
-                    told = TerminalCreated(
-                        role=role.name, terminal=terminal.id, provider=terminal.provider, seconds=seconds
-                    )
-                    self.emit(told)
+                    self._tell_ready(role, terminal, round(self.clock.now() - begun, 3), resumed=resumed)
             if waiting and self.clock.now() - begun > READY_SECONDS:
                 names = ", ".join(role.name for role in waiting)
                 raise RunError(
@@ -93,10 +125,24 @@ class Terminals:
             if waiting:
                 self.clock.sleep(LOOK_SECONDS)
 
-    def rename(self, state: State) -> None:
+    def _tell_ready(self, role: Role, terminal: Terminal, seconds: float, *, resumed: bool) -> None:
+        continues = ""
+        if resumed:
+            continues = str(self.api.get_terminal(terminal.id).get("continues") or "")
+        self.emit(
+            TerminalCreated(
+                role=role.name,
+                terminal=terminal.id,
+                provider=terminal.provider,
+                seconds=seconds,
+                continues=continues,
+            )
+        )
+
+    def rename(self, state: State, roles: Sequence[Role] = ROLES) -> None:
         """Name each conversation after its role. A failure is only a warning."""
         waiting: dict[Role, float] = {}
-        for role in ROLES:
+        for role in roles:
             terminal = state.terminals[role.name].id
             try:
                 self.api.send_input(terminal, f"/rename {role}-{terminal}", seconds=RENAME_SECONDS)
@@ -113,19 +159,42 @@ class Terminals:
             if waiting:
                 self.clock.sleep(LOOK_SECONDS)
 
-    def verify_resume_terminals(self, state: State) -> None:
-        """Make sure that every terminal of a saved run is still there."""
+    def verify_resume_terminals(self, state: State) -> dict[Role, str]:
+        """Make sure that every terminal of a saved run is still there; the answer is what has to be replaced.
+
+        Where that is not ours to do, a terminal that is gone is an error, and an agent that has failed a warning.
+        """
         for role in ROLES:
             terminal, configured = state.terminals[role.name], self.settings.agents[role.name].provider
             if terminal.provider != configured:
                 self.emit(Warned(text=f"{role} goes on with {terminal.provider}, although {configured} is configured"))
-            try:
-                status = self._reach(terminal.id)
-            except TerminalGone:
+        lost = self.find_lost(state)
+        if self.recovers:
+            return lost
+        for role, reason in lost.items():
+            name = state.terminals[role.name].id
+            if reason == GONE:
                 again = "RESUME=0 starts a new run"
-                raise RunError(f"cannot resume: the terminal {terminal.id} of {role} is gone; {again}") from None
-            if status is TerminalStatus.ERROR:
-                self.emit(Warned(text=f"the agent of {role} (terminal {terminal.id}) has failed or is gone"))
+                raise RunError(f"cannot resume: the terminal {name} of {role} is gone; {again}")
+            self.emit(Warned(text=f"the agent of {role} (terminal {name}) has failed or is gone"))
+        return {}
+
+    @property
+    def recovers(self) -> bool:
+        """Whether a lost terminal is replaced."""
+        return self.api.own and self.settings.recover_terminals
+
+    def find_lost(self, state: State) -> dict[Role, str]:
+        """The terminals that will never answer again, each with the reason."""
+        lost = {}
+        for role in ROLES:
+            terminal = state.terminals[role.name].id
+            try:
+                if self._reach(terminal) is TerminalStatus.ERROR:
+                    lost[role] = self.api.get_reason(terminal).strip(" ()") or "its agent has failed"
+            except TerminalGone:
+                lost[role] = GONE
+        return lost
 
     def _reach(self, terminal: str) -> TerminalStatus:
         patience = Patience(self.clock, REACH_SECONDS)
@@ -142,10 +211,17 @@ class Terminals:
             return False
 
 
-def exit_terminals(api: ApiClient, state: State) -> None:
+GONE: Final = "it is gone"
+
+
+def exit_terminals(api: ApiClient, state: State, spared: Sequence[str] = ()) -> None:
     """End every terminal that exists, all at once and within a bounded time: a server that hangs keeps nobody."""
-    ids = [terminal.id for terminal in state.terminals.values() if terminal.id]
-    threads = [threading.Thread(target=_exit, args=(api, terminal), daemon=True) for terminal in ids]
+    ids = [terminal.id for terminal in state.terminals.values() if terminal.id and terminal.id not in spared]
+    _at_once(api.exit_terminal, ids)
+
+
+def _at_once(order: Callable[[str], None], ids: Sequence[str]) -> None:
+    threads = [threading.Thread(target=_try, args=(order, terminal), daemon=True) for terminal in ids if terminal]
     for thread in threads:
         thread.start()
     deadline = time.monotonic() + EXIT_SECONDS
@@ -153,8 +229,8 @@ def exit_terminals(api: ApiClient, state: State) -> None:
         thread.join(max(deadline - time.monotonic(), 0.0))
 
 
-def _exit(api: ApiClient, terminal: str) -> None:
+def _try(order: Callable[[str], None], terminal: str) -> None:
     try:
-        api.exit_terminal(terminal)
+        order(terminal)
     except ApiError:
         return  # it is gone, or nobody can end it now

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
+from quintet.api.models import FailureKind
 from quintet.api.status import TerminalStatus
 from quintet.providers.screen import Screen
 
@@ -28,6 +29,8 @@ class Launch:
     model: str = ""
     args: tuple[str, ...] = ()
     """the user's own arguments for the program"""
+    previous: Path | None = None
+    """the private folder of a lost terminal, whose conversation is to go on where the program can do that"""
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,8 @@ class Plan:
     """changes to the environment; None takes a variable away"""
     files: Mapping[str, str] = field(default_factory=dict)
     """files to write into the terminal's folder before the start, by relative path"""
+    continues: bool = False
+    """whether the lost terminal's conversation goes on"""
 
 
 @dataclass(frozen=True)
@@ -51,13 +56,27 @@ class Usage:
 
 
 @dataclass(frozen=True)
+class Failure:
+    """Why a turn ended without an answer."""
+
+    kind: FailureKind
+    text: str
+    """the agent's own words"""
+    resets_at: float | None = None
+    """when a limit ends, in seconds since the epoch"""
+
+    def __str__(self) -> str:
+        told = self.kind in (FailureKind.OTHER, FailureKind.INTERRUPTED)
+        return self.text if told else f"{self.kind.replace('_', ' ')}: {self.text}"
+
+
+@dataclass(frozen=True)
 class TurnRecord:
     """What the agent's own record says of the last turn that began after a position."""
 
     ended: bool
     last_message: str | None = None
-    error: str | None = None
-    """why the turn ended without an answer"""
+    failure: Failure | None = None
     usage: Usage | None = None
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from fastapi import Query
 
-from quintet.api.models import MAX_MESSAGE, CreateBody
+from quintet.api.models import MAX_MESSAGE, CreateBody, TerminalId
 from quintet.errors import ProfileError
 from quintet.providers.registry import find_provider
 from quintet.server.delivery import clean
@@ -25,12 +25,18 @@ MOST_ARGUMENTS: Final = 64
 Arguments = Annotated[list[str], Query(description="the user's own arguments for the agent's program")]
 
 
+Continues = Annotated[
+    TerminalId | None, Query(description="a lost terminal, whose conversation goes on where the program can do that")
+]
+
+
 def wish(  # noqa: PLR0917 - FastAPI passes each parameter by its name
     agent_profile: str,
     provider: str = "codex",
     working_directory: str | None = None,
     model: str | None = None,
     args: Arguments = [],  # noqa: B006 - FastAPI copies it
+    continues: Continues = None,
     body: CreateBody | None = None,
 ) -> Wish:
     """What to start, from the parameters that both creations share."""
@@ -64,6 +70,7 @@ def wish(  # noqa: PLR0917 - FastAPI passes each parameter by its name
         env=env,
         description=body.description or "",
         initial=initial or "",
+        continues=continues or "",
     )
 
 

@@ -40,6 +40,8 @@ class Facts:
     """the process number of the server that has started it, or has typed into it last"""
     rested: bool = False
     """the agent was at rest when the last input was pasted"""
+    continues: str = ""
+    """the lost terminal whose conversation goes on here"""
     description: str = ""
     initial: str = ""
     """what became of the message that came with its creation: pending, delivered or failed"""

@@ -112,6 +112,15 @@ class Hub:
             raise NotFound(f"Terminal '{terminal_id}' not found")
         return found
 
+    async def delete_terminal(self, terminal_id: str) -> None:
+        """End a terminal and remove all that is left of it, even where its session went without us."""
+        try:
+            session, terminal = await self.terminal(terminal_id)
+        except NotFound:
+            self.places.remove_stray(terminal_id)
+            raise
+        await session.delete(terminal)
+
     def _check_silent(self, terminal_id: str) -> None:
         """A terminal of a session that does not answer is not gone: whoever asks for it may ask again."""
         for session in self._sessions.values():

@@ -60,6 +60,10 @@ class Places:
         """The private folder of a terminal."""
         return self.terminals / session / terminal
 
+    def find_folder(self, terminal: str) -> Path | None:
+        """The folder of a terminal whose session need not live any more."""
+        return next(self.terminals.glob(f"{PREFIX}*/{terminal}"), None)
+
     def make_folder(self, session: str, terminal: str) -> Path:
         """Make a terminal's folder."""
         folder = self.folder(session, terminal)
@@ -72,6 +76,12 @@ class Places:
         shutil.rmtree(self.folder(session, terminal), ignore_errors=True)
         with suppress(OSError):
             self.folder(session, terminal).parent.rmdir()
+
+    def remove_stray(self, terminal: str) -> None:
+        """Remove the folder of a terminal whose session is gone."""
+        folder = self.find_folder(terminal)
+        if folder is not None and not self.socket(folder.parent.name).exists():
+            self.remove_folder(folder.parent.name, terminal)
 
     def session_names(self) -> list[str]:
         """The sessions that have a socket, dead or alive; tmux puts a `.lock` beside one while it starts a server."""

@@ -15,7 +15,7 @@ from fastapi.security import HTTPBearer
 from quintet import __version__
 from quintet.api import models
 from quintet.api.models import OutputMode, TerminalId
-from quintet.api.status import TerminalStatus
+from quintet.api.status import AT_REST, TerminalStatus
 from quintet.server import delivery
 from quintet.server.asked import check_length, new_session_name, wish
 from quintet.server.hub import Hub
@@ -53,6 +53,7 @@ async def _describe(terminal: Terminal, report: Report | None = None) -> models.
     report = report or await terminal.report()
     facts, look = terminal.facts, terminal.seen
     usage = report.record.usage if report.record is not None else None
+    failure = report.record.failure if report.record is not None and report.status in AT_REST else None
     waiting = report.status is TerminalStatus.WAITING_USER_ANSWER
     return models.Terminal(
         id=facts.id,
@@ -74,6 +75,8 @@ async def _describe(terminal: Terminal, report: Report | None = None) -> models.
         reason=report.reason,
         last_screen=look.screen.text.rstrip() if report.status is TerminalStatus.ERROR else None,
         accept_key=terminal.provider.accept_key if waiting and facts.ready else None,
+        failure=models.Failure(**asdict(failure)) if failure is not None else None,
+        continues=facts.continues or None,
         usage=models.TokenUsage(**asdict(usage)) if usage is not None else None,
     )
 
@@ -170,8 +173,7 @@ async def get_terminal(hub: AHub, terminal_id: TerminalId) -> models.Terminal:
 @router.delete("/terminals/{terminal_id}", responses=_may_answer(404))
 async def delete_terminal(hub: AHub, terminal_id: TerminalId) -> models.Success:
     """End a terminal and forget it."""
-    session, terminal = await hub.terminal(terminal_id)
-    await session.delete(terminal)
+    await hub.delete_terminal(terminal_id)
     return models.Success()
 
 

@@ -7,7 +7,7 @@ import shutil
 import time
 from collections.abc import Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -44,6 +44,8 @@ class Wish:
     description: str = ""
     initial: str = ""
     """what to type when the agent is ready"""
+    continues: str = ""
+    """a lost terminal, whose conversation is to go on where the program can do that"""
 
 
 class Session:
@@ -73,7 +75,7 @@ class Session:
 
     async def create(self, wish: Wish) -> Terminal:
         """Start the tmux server with the first terminal."""
-        terminal_id, command = self._prepare(wish)
+        terminal_id, command, wish = self._prepare(wish)
         window = f"{wish.profile}-{terminal_id[:4]}"
         try:
             await self._tmux.create(self.name, window, command)
@@ -98,7 +100,7 @@ class Session:
             raise NotFound(f"Session '{self.name}' not found")
         if self.silent:
             raise Conflict(f"Session '{self.name}' cannot take another terminal: {MUTE}")
-        terminal_id, command = self._prepare(wish)
+        terminal_id, command, wish = self._prepare(wish)
         window = f"{wish.profile}-{terminal_id[:4]}"
         try:
             listed = await self._tmux.open_window(self.name, window, command, "#{pane_id} #{pane_pid}")
@@ -110,20 +112,30 @@ class Session:
             self.places.remove_folder(self.name, terminal_id)
             raise
 
-    def _prepare(self, wish: Wish) -> tuple[str, list[str]]:
+    def _prepare(self, wish: Wish) -> tuple[str, list[str], Wish]:
+        """The id and the command of a terminal, and the wish as far as it can be met."""
         terminal_id = secrets.token_hex(4)
         environment = pane_environment(wish.env)
         try:
             folder = self.places.make_folder(self.name, terminal_id)
             plan = wish.provider.launch(
                 Launch(
-                    terminal_id, wish.profile, wish.instructions, folder, wish.cwd, environment, wish.model, wish.args
+                    terminal_id,
+                    wish.profile,
+                    wish.instructions,
+                    folder,
+                    wish.cwd,
+                    environment,
+                    wish.model,
+                    wish.args,
+                    self.places.find_folder(wish.continues) if wish.continues else None,
                 )
             )
             _require(plan.argv[0], plan.env.get("PATH") or environment.get("PATH", ""))
             if wish.initial:
                 write_private(folder / arrival.INITIAL, wish.initial)
-            return terminal_id, prepare(folder, wish.cwd, plan, environment)
+            command = prepare(folder, wish.cwd, plan, environment)
+            return terminal_id, command, wish if plan.continues else replace(wish, continues="")
         except BaseException:
             self.places.remove_folder(self.name, terminal_id)
             raise
@@ -140,6 +152,7 @@ class Session:
             launched=time.time(),
             model=wish.model,
             server=os.getpid(),
+            continues=wish.continues,
             description=wish.description,
             initial=arrival.PENDING if wish.initial else "",
         )
@@ -243,9 +256,9 @@ class Session:
             await self.close()
 
     async def end(self, terminal: Terminal) -> None:
-        """End an agent as its user would. When the last one was ended so, nothing of the session stays behind."""
+        """End an agent as its user would. When it was the last that lived, nothing of the session stays behind."""
         await delivery.end(terminal)
-        if not self.gone and all(other.ended and other.facts.exiting for other in self.terminals.values()):
+        if not self.gone and all(other.ended for other in self.terminals.values()):
             await self.close()
 
     async def close(self) -> None:

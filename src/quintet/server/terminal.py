@@ -245,7 +245,7 @@ class Terminal:
             return self.needs
         if self.facts.pasted and self.stuck:
             return "the last input was pasted, but the agent does not take it"
-        return record.error if record is not None and status in AT_REST else None
+        return str(record.failure) if record is not None and record.failure and status in AT_REST else None
 
     def _tell(self, report: Report) -> Report:
         facts = self.facts

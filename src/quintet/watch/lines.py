@@ -12,8 +12,10 @@ def line_for(event: Event) -> str:
             return f"run {run_id} starts with {agent}"
         case journal.RunResumed(run_id=run_id, step=step):
             return f"run {run_id} goes on at step {step or 'the end'}"
-        case journal.TerminalCreated(role=role, terminal=terminal, provider=provider, seconds=seconds):
-            return f"{role} is ready: {provider} in terminal {terminal}, {seconds:.1f} s"
+        case journal.TerminalCreated(role=role, terminal=terminal, provider=provider, seconds=seconds, continues=old):
+            return f"{role} is ready: {provider} in terminal {terminal}, {seconds:.1f} s" + (
+                f", with the conversation of {old}" if old else ""
+            )
         case journal.PromptSent(role=role, round=number, cycle=cycle, characters=size):
             return f"round {number}, cycle {cycle}: {role} gets its prompt ({size} characters)"
         case journal.ReplyTaken(role=role, characters=size, source=source, file=file, tokens=tokens):
@@ -52,6 +54,12 @@ def _trouble(event: Event) -> str:
             return f"warning: {role} was not seen at work within {seconds:.0f} s"
         case journal.Reminded(role=role, number=number):
             return f"warning: {role} is idle without a response file; reminder {number}"
+        case journal.TerminalLost(role=role, terminal=terminal, reason=reason):
+            return f"warning: the terminal {terminal} of {role} is lost ({reason}); it is started again"
+        case journal.TurnFailed(text=text, number=number, pause=pause):
+            return f"warning: {text}; repetition {number} in {pause:g} s"
+        case journal.LimitReached(role=role, text=text, until=until):
+            return f"warning: {role} waits until {until} for the end of a usage limit: {text}"
         case journal.PermissionAsked(role=role, accepted=True):
             return f"{role} asks for permission; answered yes"
         case journal.PermissionAsked(role=role, terminal=terminal):

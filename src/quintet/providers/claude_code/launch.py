@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from quintet.providers.base import Launch, Plan
+from quintet.providers.claude_code.record import Hooks, read_hook
+from quintet.providers.following import Follower
 from quintet.providers.programs import asks, find_program, help_of, knows, version_of
 
 HOOKS_FILE: Final = "hooks.jsonl"
@@ -35,7 +37,10 @@ def plan(launch: Launch) -> Plan:
     instructions = launch.instructions.strip()
     if instructions:
         argv += _instructions(known, launch.folder / INSTRUCTIONS_FILE, instructions)
-    if "--session-id" not in launch.args and knows(known, "--session-id"):
+    conversation = find_conversation(launch.previous / HOOKS_FILE) if launch.previous else ""
+    if conversation:
+        argv += ["--resume", conversation]
+    elif "--session-id" not in launch.args and knows(known, "--session-id"):
         argv += ["--session-id", str(uuid.uuid4())]
     if launch.model:
         argv += ["--model", launch.model]
@@ -50,7 +55,14 @@ def plan(launch: Launch) -> Plan:
     }
     if _has_login(launch.env):
         files[LOGIN_FILE] = ""
-    return Plan(argv=(*argv, *launch.args), env={"DISABLE_AUTOUPDATER": "1"}, files=files)
+    env = {"DISABLE_AUTOUPDATER": "1"}
+    return Plan(argv=(*argv, *launch.args), env=env, files=files, continues=bool(conversation))
+
+
+def find_conversation(hooks: Path) -> str:
+    """The id of a terminal's conversation; empty where there is none that could be taken up again."""
+    told = Follower(hooks, Hooks(), read_hook).read()
+    return told.session if told.transcript and Path(told.transcript).exists() else ""
 
 
 def _has_login(env: Mapping[str, str]) -> bool:

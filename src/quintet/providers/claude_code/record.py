@@ -2,11 +2,14 @@
 
 import json
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from quintet.providers.base import TurnRecord, Usage
+from quintet.api.models import FailureKind
+from quintet.providers.base import Failure, TurnRecord, Usage
+from quintet.providers.limits import reset_time
 
 _SHELLS: Final = frozenset({"shell", "local_bash", "bash"})
 """background work that goes on by itself; anything else will make the agent speak again"""
@@ -16,12 +19,12 @@ _OWN_PROMPT = re.compile(r"\s*<[a-z-]*(?:notification|message|reminder)[a-z-]*>"
 _WORDS: Final = (b'"user"', b'"assistant"', b'"queued_command"')
 _INTERRUPTED: Final = "[Request interrupted by user"
 _KINDS: Final = {
-    "rate_limit": "usage limit",
-    "billing_error": "usage limit",
-    "authentication_failed": "login",
-    "oauth_org_not_allowed": "login",
-    "server_error": "server error",
-    "overloaded": "server error",
+    "rate_limit": FailureKind.USAGE_LIMIT,
+    "billing_error": FailureKind.USAGE_LIMIT,
+    "authentication_failed": FailureKind.LOGIN,
+    "oauth_org_not_allowed": FailureKind.LOGIN,
+    "server_error": FailureKind.SERVER_ERROR,
+    "overloaded": FailureKind.SERVER_ERROR,
 }
 
 
@@ -33,7 +36,9 @@ class Hooks:
     """where the last turn begins; -1 before the first"""
     ended: bool = False
     message: str | None = None
-    error: str | None = None
+    failure: Failure | None = None
+    session: str = ""
+    """Claude Code's id of the conversation"""
     transcript: str = ""
     prompt: str = ""
     """Claude Code's id of the last prompt"""
@@ -50,13 +55,13 @@ class Hooks:
         if not self.ended and self.passed and spending.absorbed:
             return TurnRecord(ended=True, last_message=self.message, usage=usage)
         if not self.ended and spending.interrupted and spending.prompt == self.prompt:
-            return TurnRecord(ended=True, error="interrupted", usage=usage)
+            return TurnRecord(ended=True, failure=Failure(FailureKind.INTERRUPTED, "interrupted"), usage=usage)
         if not self.ended:
             return TurnRecord(ended=False, usage=usage)
         message = self.message
-        if message is None and self.error is None and spending.prompt == self.prompt:
+        if message is None and self.failure is None and spending.prompt == self.prompt:
             message = spending.said or None  # older hooks do not tell
-        return TurnRecord(ended=True, last_message=message, error=self.error, usage=usage)
+        return TurnRecord(ended=True, last_message=message, failure=self.failure, usage=usage)
 
 
 def read_hook(hooks: Hooks, position: int, line: bytes) -> Hooks:
@@ -68,6 +73,7 @@ def read_hook(hooks: Hooks, position: int, line: bytes) -> Hooks:
         prompt = _text(event, "prompt_id")
         return Hooks(
             begun=hooks.begun if own else position,
+            session=_text(event, "session_id"),
             transcript=_text(event, "transcript_path"),
             prompt=prompt,
             behind=not own and bool(prompt) and not hooks.ended and prompt == hooks.prompt,
@@ -78,11 +84,11 @@ def read_hook(hooks: Hooks, position: int, line: bytes) -> Hooks:
     if kind == "Stop" and hooks.behind:
         return replace(hooks, behind=False, passed=True, prompt="", message=message)
     if kind == "Stop":
-        return replace(hooks, ended=not _works_on(event), message=message, error=None)
+        return replace(hooks, ended=not _works_on(event), message=message, failure=None)
     if kind == "StopFailure":
-        return replace(hooks, ended=True, message=None, error=_reason(event, message))
+        return replace(hooks, ended=True, message=None, failure=_reason(event, message))
     if kind == "SessionEnd" and not hooks.ended:
-        return replace(hooks, ended=True, error="the session was ended")
+        return replace(hooks, ended=True, failure=Failure(FailureKind.OTHER, "the session was ended"))
     return hooks
 
 
@@ -100,12 +106,13 @@ def _works_on(event: Mapping[str, Any]) -> bool:
     )
 
 
-def _reason(event: Mapping[str, Any], message: str | None) -> str:
-    """Why a turn failed: its kind, and Claude Code's own words (these name the time of a reset)."""
+def _reason(event: Mapping[str, Any], message: str | None) -> Failure:
+    """Why a turn failed; Claude Code's own words name the time of a reset."""
     error = event.get("error")
     kind = _text(error, "type") if isinstance(error, dict) else str(error or "")
     text = " ".join((message or _text(event, "error_details") or kind or "the turn has failed").split())
-    return f"{_KINDS[kind]}: {text}" if kind in _KINDS else text
+    known = _KINDS.get(kind, FailureKind.OTHER)
+    return Failure(known, text, reset_time(text, time.time()) if known is FailureKind.USAGE_LIMIT else None)
 
 
 @dataclass(frozen=True)

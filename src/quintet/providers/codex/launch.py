@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from quintet.providers.base import Launch, Plan
 from quintet.providers.codex.databases import make_ready
-from quintet.providers.codex.rollouts import mark
+from quintet.providers.codex.rollouts import conversation_id, find_rollout, mark
 from quintet.providers.programs import asks, find_program, help_of, knows
 
 NOTES: Final = "codex.json"
@@ -46,7 +46,9 @@ def plan(launch: Launch) -> Plan:
     known = help_of(program, launch.env)
     home = codex_home(launch.env)
     make_ready(program, home, launch.env)
-    own = mark(launch.terminal_id)
+    previous = Notes.read(launch.previous) if launch.previous else None
+    conversation = find_conversation(previous) if previous else ""
+    own = previous.mark if previous and conversation else mark(launch.terminal_id)
     told = [_own_instructions(home), launch.instructions.strip(), own]
     settings = {
         "check_for_update_on_startup": False,
@@ -55,15 +57,23 @@ def plan(launch: Launch) -> Plan:
         "notice": {"hide_rate_limit_model_nudge": True},
         "developer_instructions": "\n\n".join(filter(None, told)),
     }
-    argv = [program, *(option for option in _WHERE_KNOWN if knows(known, option))]
+    argv = [program, "resume", conversation] if conversation else [program]
+    argv += [option for option in _WHERE_KNOWN if knows(known, option)]
     if not asks(launch.env) and not sets_permissions(launch.args):
         argv.append(_UNATTENDED)
     if launch.model:
         argv += ["--model", launch.model]
     for name, value in settings.items():
         argv += ["-c", f"{name}={toml(value)}"]
-    notes = Notes(str(home), own, time.time())
-    return Plan(argv=(*argv, *launch.args), files={NOTES: json.dumps(asdict(notes))})
+    notes = previous if previous and conversation else Notes(str(home), own, time.time())
+    files = {NOTES: json.dumps(asdict(notes))}
+    return Plan(argv=(*argv, *launch.args), files=files, continues=bool(conversation))
+
+
+def find_conversation(notes: Notes) -> str:
+    """The id of a terminal's conversation; empty where it never had one."""
+    path = find_rollout(Path(notes.home), notes.mark, notes.launched, {})
+    return conversation_id(path) if path is not None else ""
 
 
 def codex_home(env: Mapping[str, str]) -> Path:

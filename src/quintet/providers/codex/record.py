@@ -1,23 +1,27 @@
 """Codex's own account of its turns: the lines of a rollout file, folded into the last turn."""
 
 import json
+import time
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, Final
 
-from quintet.providers.base import TurnRecord, Usage
+from quintet.api.models import FailureKind
+from quintet.providers.base import Failure, TurnRecord, Usage
+from quintet.providers.limits import reset_time
 
 _HEAD: Final = 240
 """bytes of a line in which its kind stands"""
 _EVENT: Final = b'"event_msg"'
 _BEGIN = frozenset({"task_started", "turn_started"})
 _END = frozenset({"task_complete", "turn_complete"})
-_SILENT: Final = "the turn has ended without an answer"
+_SILENT: Final = Failure(FailureKind.OTHER, "the turn has ended without an answer")
 """some releases do not write down why a turn failed"""
 _KINDS: Final = (
-    (("usage_limit", "quota", "insufficient"), "usage limit"),
-    (("unauthorized", "status 401", "refresh token", "sign in", "log in"), "login"),
-    (("server_error", "overloaded", "status 5", "high demand"), "server error"),
-    (("stream", "connection", "retry limit", "too_many_failed"), "connection"),
+    (("usage_limit", "quota", "insufficient"), FailureKind.USAGE_LIMIT),
+    (("unauthorized", "status 401", "refresh token", "sign in", "log in"), FailureKind.LOGIN),
+    (("server_error", "overloaded", "status 5", "high demand"), FailureKind.SERVER_ERROR),
+    (("stream", "connection", "retry limit", "too_many_failed"), FailureKind.CONNECTION),
 )
 
 
@@ -30,7 +34,7 @@ class Rollout:
     turn: str = ""
     ended: bool = False
     message: str | None = None
-    error: str | None = None
+    failure: Failure | None = None
     before: Usage = Usage()
     """tokens of the conversation when the last turn began"""
     total: Usage = Usage()
@@ -41,7 +45,7 @@ class Rollout:
             return None
         if not self.ended:
             return TurnRecord(ended=False, usage=self._usage())
-        return TurnRecord(ended=True, last_message=self.message, error=self.error, usage=self._usage())
+        return TurnRecord(ended=True, last_message=self.message, failure=self.failure, usage=self._usage())
 
     def _usage(self) -> Usage | None:
         spent = Usage(
@@ -56,7 +60,7 @@ def read_line(rollout: Rollout, position: int, line: bytes) -> Rollout:
     """Take in one line. What is foreign, torn or of no interest changes nothing."""
     if _EVENT not in line[:_HEAD]:
         return rollout
-    payload = _payload(line)
+    payload, said_at = _payload(line)
     kind = payload.get("type")
     if kind in _BEGIN:
         return replace(
@@ -65,7 +69,7 @@ def read_line(rollout: Rollout, position: int, line: bytes) -> Rollout:
     if kind == "token_count":
         return replace(rollout, total=_total(payload) or rollout.total)
     if kind == "error":
-        return replace(rollout, error=_reason(payload))
+        return replace(rollout, failure=_reason(payload, said_at))
     if not _ours(rollout, payload):
         return rollout
     if kind in _END:
@@ -75,20 +79,29 @@ def read_line(rollout: Rollout, position: int, line: bytes) -> Rollout:
             rollout,
             ended=True,
             message=message if isinstance(message, str) else None,
-            error=_reason(error) if isinstance(error, dict) else (None if message else rollout.error or _SILENT),
+            failure=_reason(error, said_at)
+            if isinstance(error, dict)
+            else (None if message else rollout.failure or _SILENT),
         )
     if kind == "turn_aborted":
-        return replace(rollout, ended=True, message=None, error=str(payload.get("reason") or "interrupted"))
+        reason = Failure(FailureKind.INTERRUPTED, str(payload.get("reason") or "interrupted"))
+        return replace(rollout, ended=True, message=None, failure=reason)
     return rollout
 
 
-def _payload(line: bytes) -> dict[str, Any]:
+def _payload(line: bytes) -> tuple[dict[str, Any], float]:
+    """What an event says, and when it was said."""
     try:
         entry = json.loads(line)
     except (ValueError, RecursionError):
-        return {}
+        return {}, 0.0
     payload = entry.get("payload") if isinstance(entry, dict) and entry.get("type") == "event_msg" else None
-    return payload if isinstance(payload, dict) else {}
+    if not isinstance(payload, dict):
+        return {}, 0.0
+    try:
+        return payload, datetime.fromisoformat(str(entry.get("timestamp"))).timestamp()
+    except (ValueError, OverflowError):
+        return payload, time.time()
 
 
 def _ours(rollout: Rollout, payload: dict[str, Any]) -> bool:
@@ -106,9 +119,9 @@ def _total(payload: dict[str, Any]) -> Usage | None:
     return Usage(*(number if isinstance(number, int) else 0 for number in numbers))
 
 
-def _reason(error: dict[str, Any]) -> str:
-    """Why a turn failed, with the kind of failure before Codex's own words (these name the time of a reset)."""
+def _reason(error: dict[str, Any], said_at: float) -> Failure:
+    """Why a turn failed; Codex's own words name the time of a reset."""
     text = " ".join(str(error.get("message") or "the turn has failed").split())
     hints = f"{json.dumps(error.get('codex_error_info'))} {text}".lower()
-    kind = next((name for words, name in _KINDS if any(word in hints for word in words)), "")
-    return f"{kind}: {text}" if kind else text
+    kind = next((name for words, name in _KINDS if any(word in hints for word in words)), FailureKind.OTHER)
+    return Failure(kind, text, reset_time(text, said_at) if kind is FailureKind.USAGE_LIMIT else None)

@@ -6,6 +6,7 @@ starts for itself (a title, a helper) may carry it too; those do not say that th
 """
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -34,6 +35,12 @@ def find_rollout(home: Path, wanted: str, launched: float, barren: dict[Path, in
             return path
         barren[path] = size
     return None
+
+
+def conversation_id(rollout: Path) -> str:
+    """What `codex resume` calls the conversation of a rollout."""
+    found = _payload(_head(rollout).split(b"\n", 1)[0]).get("id")
+    return found if isinstance(found, str) and re.fullmatch(r"[0-9a-f-]{36}", found) else ""
 
 
 def is_marked(head: bytes, wanted: str) -> bool:

@@ -36,7 +36,7 @@ def _tokens(text: str) -> int:
 class Agent:
     """A prompt line, a turn for each prompt, and a record of both."""
 
-    def __init__(self, part: Part, role: str, record: Path | None) -> None:
+    def __init__(self, part: Part, role: str, record: Path | None, after: int = 0) -> None:
         self.part = part
         self.role = role
         self.record = record
@@ -45,11 +45,12 @@ class Agent:
         self.pasted = False
         """whether some of the draft was pasted: only what was typed can be a command"""
         self.swallow = part.swallow_enter
-        self.turn = 0
+        self.turn = after
         self.prompt = ""
         self.context = 0
         """tokens of the conversation so far"""
         self.reply = ""
+        self.failed: dict[str, Any] | None = None
         self.slots: dict[str, str] = {"output": "", "exit_code": "0"}
 
     def run(self) -> None:
@@ -59,6 +60,8 @@ class Agent:
         if self.part.dialog:
             self.out(f"{look.DIALOG} {self.part.dialog}\r\n")
             self.wait_for_key("t")
+        if self.turn:
+            self.note(event="resumed", turn=self.turn)
         self.title("ready")
         self.draw_prompt()
         while True:
@@ -111,7 +114,7 @@ class Agent:
             self.note(event="begin", turn=self.turn)
             self.out("\r\n")
             self.work()
-            self.note(event="end", turn=self.turn, reply=self.reply, usage=self.usage())
+            self.note(event="end", turn=self.turn, reply=self.reply, usage=self.usage(), failed=self.failed)
         self.title("ready")
         self.draw_prompt()
 
@@ -133,6 +136,7 @@ class Agent:
     def work(self) -> None:
         """One turn."""
         self.reply = ""
+        self.failed = None
         self.title("⠿ working")
         self.draw_working()
         self.act(self.part.turn(self.turn))
@@ -194,6 +198,11 @@ class Agent:
         self.clear_line()
         self.title("⠿ working")
         self.draw_working()
+
+    def do_fail(self, kind: str, action: Action) -> None:
+        ends = time.time() + action["seconds"] if "seconds" in action else None
+        self.failed = {"kind": kind, "text": f"scripted {kind}", "resets_at": ends}
+        self.print(f"error: {kind}")
 
     def do_hang(self, _: Any, __: Action) -> NoReturn:
         while True:
@@ -261,6 +270,7 @@ def main() -> None:
     parser.add_argument("--role", default="agent")
     parser.add_argument("--scenario", type=Path)
     parser.add_argument("--record", type=Path)
+    parser.add_argument("--after", type=int, default=0, help="turns that an earlier agent of this role has begun")
     parser.add_argument("--no-record", action="store_true")
     parser.add_argument("--model", help="accepted like any agent's; there is none")
     arguments = parser.parse_args()
@@ -270,7 +280,7 @@ def main() -> None:
     except QuintetError as error:
         sys.exit(str(error))
     with raw_terminal(0):
-        Agent(part, arguments.role, arguments.record).run()
+        Agent(part, arguments.role, arguments.record, arguments.after).run()
 
 
 if __name__ == "__main__":

@@ -5,8 +5,9 @@ import sys
 from pathlib import Path
 from typing import ClassVar, Final
 
+from quintet.api.models import FailureKind
 from quintet.api.status import TerminalStatus
-from quintet.providers.base import Dialog, Launch, Plan, Provider, TurnRecord, Usage
+from quintet.providers.base import Dialog, Failure, Launch, Plan, Provider, TurnRecord, Usage
 from quintet.providers.screen import Screen
 from quintet.providers.scripted import look
 from quintet.roles import ROLES
@@ -29,10 +30,13 @@ class ScriptedProvider(Provider):
         argv = [sys.executable, "-P", "-m", "quintet.providers.scripted.agent", "--role", role]
         if "--no-record" not in launch.args:
             argv += ["--record", str(launch.folder / RECORD)]
+        after = _turns_begun(launch.previous / RECORD) if launch.previous else 0
+        if after:
+            argv += ["--after", str(after)]
         scenario = launch.env.get(SCENARIO_VARIABLE)
         if scenario and "--scenario" not in launch.args:
             argv += ["--scenario", scenario]
-        return Plan(argv=(*argv, *launch.args))
+        return Plan(argv=(*argv, *launch.args), continues=bool(after))
 
     def read_screen(self, screen: Screen) -> TerminalStatus:
         for line in reversed(screen.text.rstrip().split("\n")):
@@ -88,9 +92,22 @@ class ScriptedProvider(Provider):
             if event["event"] == "begin":
                 found = TurnRecord(ended=False)
             elif event["event"] == "end" and found is not None:
-                usage = event.get("usage")
-                found = TurnRecord(True, event["reply"], usage=Usage(**usage) if usage else None)
+                usage, failed = event.get("usage"), event.get("failed")
+                found = TurnRecord(
+                    True,
+                    event["reply"],
+                    failure=Failure(**{**failed, "kind": FailureKind(failed["kind"])}) if failed else None,
+                    usage=Usage(**usage) if usage else None,
+                )
         return found
+
+
+def _turns_begun(record: Path) -> int:
+    try:
+        lines = record.read_bytes().splitlines()
+    except FileNotFoundError:
+        return 0
+    return int(json.loads(lines[-1])["turn"]) if lines else 0
 
 
 PROVIDER: Final = ScriptedProvider()

@@ -24,6 +24,7 @@ ACTIONS: Final = {
     "reply": "the response: printed, and written to the file that the prompt asks for",
     "when": "\"pass\" or \"fail\": do `then`, else `else`, by the last command's exit code",
     "ask_permission": "ask the user, and wait for y",
+    "fail": "end without an answer: usage_limit (for `seconds`), login, server_error, connection or other",
     "hang": "stay at work for ever",
     "crash": "end by a signal",
     "exit": "end with this exit code, back to the shell",

@@ -1,0 +1,71 @@
+"""A terminal that takes up the conversation of a lost one."""
+
+import os
+import signal
+
+from tests.server.rig import Rig
+
+PART = [[{"reply": "first"}], [{"reply": "second"}], [{"reply": "third"}]]
+
+
+def kill(rig: Rig, terminal: str) -> None:
+    listed = rig.tmux("list-panes", "-s", "-F", "#{pane_pid} #{@quintet}").splitlines()
+    pid = next(int(line.split(" ", 1)[0]) for line in listed if f'"id":"{terminal}"' in line)
+    os.kill(pid, signal.SIGKILL)
+    rig.until(terminal, "error")
+
+
+def another(rig: Rig, lost: str) -> str:
+    answer = rig.http.post("/sessions/t/terminals", params={**rig.wish(PART), "continues": lost})
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["id"])
+
+
+def test_the_conversation_goes_on_in_another_terminal(rig: Rig) -> None:
+    first = rig.terminal(PART)
+    assert rig.ask(first, "go") == "first"
+    kill(rig, first)
+    second = another(rig, first)
+    assert rig.get(second)["continues"] == first
+    assert rig.ask(second, "go") == "second"
+    kill(rig, second)
+    third = another(rig, second)
+    assert rig.ask(third, "go") == "third"
+    for old in (first, second):
+        assert rig.http.delete(f"/terminals/{old}").status_code == 200
+        assert rig.http.get(f"/terminals/{old}").status_code == 404
+        assert rig.places.find_folder(old) is None
+    assert rig.places.find_folder(third) is not None
+
+
+def test_a_terminal_without_a_conversation_has_none_to_go_on_with(rig: Rig) -> None:
+    first = rig.terminal(PART)
+    kill(rig, first)
+    for lost in (first, "0badcafe"):
+        second = another(rig, lost)
+        assert rig.get(second)["continues"] is None
+        assert rig.ask(second, "go") == "first"
+
+
+def test_what_a_killed_tmux_server_has_left_is_found_and_removed(rig: Rig) -> None:
+    lost = rig.terminal(PART, session="gone")
+    assert rig.ask(lost, "go") == "first"
+    rig.terminal(PART)
+    rig.tmux("kill-server", session="cao-gone")
+    rig.restart()
+    assert rig.http.get(f"/terminals/{lost}").status_code == 404
+    assert rig.ask(another(rig, lost), "go") == "second"
+    assert rig.http.delete(f"/terminals/{lost}").status_code == 404
+    assert rig.places.find_folder(lost) is None
+
+
+def test_the_folder_of_a_living_terminal_stays(rig: Rig) -> None:
+    living = rig.terminal(PART)
+    rig.places.remove_stray(living)
+    assert rig.places.find_folder(living) is not None
+
+
+def test_a_lost_terminal_has_an_id(rig: Rig) -> None:
+    rig.terminal(PART)
+    answer = rig.http.post("/sessions/t/terminals", params={**rig.wish(PART), "continues": "../../etc"})
+    assert answer.status_code in (400, 422)
