@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from quintet.api.models import Failure, FailureKind
-from quintet.api.status import TerminalStatus
+from quintet.api.models import Failure
+from quintet.api.status import FailureKind, TerminalStatus
 from quintet.config import Settings
 from quintet.errors import (
     AgentError,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quintet.api.models import FailureKind
+from quintet.api.status import FailureKind
 from quintet.config import Settings
 from quintet.errors import AgentError, RunError, TurnFailed
 from quintet.loop import journal

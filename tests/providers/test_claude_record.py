@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quintet.api.models import FailureKind
+from quintet.api.status import FailureKind
 from quintet.providers.base import Failure, TurnRecord, Usage
 from quintet.providers.claude_code.record import Hooks, Spending, read_hook, read_transcript
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quintet.api.models import FailureKind
+from quintet.api.status import FailureKind
 from quintet.providers.base import Failure, TurnRecord, Usage
 from quintet.providers.codex.record import Rollout, read_line
 from quintet.providers.codex.rollouts import find_rollout, is_marked, mark

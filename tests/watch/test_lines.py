@@ -34,6 +34,9 @@ SAMPLES: dict[str, Any] = {
     "number": 1,
     "accepted": False,
     "text": "the text",
+    "kind": "server_error",
+    "pause": 2.0,
+    "until": "2026-01-01T00:00:00+00:00",
     "status": "PASS",
 }
 

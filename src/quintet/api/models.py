@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from quintet.api.status import TerminalStatus
+from quintet.api.status import FailureKind, TerminalStatus
 
 TerminalId = Annotated[str, StringConstraints(pattern=r"^[a-f0-9]{8}$")]
 MAX_MESSAGE: Final = 4 * 1024 * 1024
@@ -26,17 +26,6 @@ class TokenUsage(BaseModel):
     input_tokens: int = 0
     cached_tokens: int = 0
     output_tokens: int = 0
-
-
-class FailureKind(StrEnum):
-    """What kept a turn from its answer."""
-
-    USAGE_LIMIT = "usage_limit"
-    LOGIN = "login"
-    SERVER_ERROR = "server_error"
-    CONNECTION = "connection"
-    INTERRUPTED = "interrupted"
-    OTHER = "other"
 
 
 class Failure(BaseModel):

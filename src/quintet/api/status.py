@@ -1,4 +1,4 @@
-"""The words for how a terminal stands, shared by the server, the providers and the client."""
+"""The words for how a terminal stands and how a turn ended, shared by the server, the providers and the client."""
 
 from enum import StrEnum
 
@@ -18,3 +18,14 @@ class TerminalStatus(StrEnum):
 
 
 AT_REST = frozenset({TerminalStatus.IDLE, TerminalStatus.COMPLETED})
+
+
+class FailureKind(StrEnum):
+    """What kept a turn from its answer."""
+
+    USAGE_LIMIT = "usage_limit"
+    LOGIN = "login"
+    SERVER_ERROR = "server_error"
+    CONNECTION = "connection"
+    INTERRUPTED = "interrupted"
+    OTHER = "other"

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from quintet.api.client import ApiClient
-from quintet.api.models import FailureKind
-from quintet.api.status import AT_REST, TerminalStatus
+from quintet.api.status import AT_REST, FailureKind, TerminalStatus
 from quintet.config import Settings
 from quintet.errors import AgentError, MaybeDone, NoResponse, PassingFault, Refused, ResponseTimeout, TurnFailed
 from quintet.loop.clock import Clock

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from quintet.api.models import FailureKind
+from quintet.api.status import FailureKind
 from quintet.config import Settings
 from quintet.errors import QuintetError, RunError, TurnFailed
 from quintet.loop import journal

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
-from quintet.api.models import FailureKind
-from quintet.api.status import TerminalStatus
+from quintet.api.status import FailureKind, TerminalStatus
 from quintet.providers.screen import Screen
 
 

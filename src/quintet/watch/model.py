@@ -271,25 +271,30 @@ def _with_last(run: Run, wanted: Callable[[Handoff], bool], **changes: Any) -> R
     return run
 
 
+_WARNINGS: Final = {
+    "reviews_used_up": "never approved",
+    "guard_released": "forced release",
+    "terminal_lost": "terminal lost",
+    "turn_failed": "failed turn",
+    "limit_reached": "usage limit",
+    "server_fault": "server fault",
+    "warned": "warning",
+}
+
+
 def _remarked(run: Run, event: Event, at: float) -> Run:
     def noted(kind: str) -> Run:
         return replace(run, remarks=(*run.remarks, Remark(at, kind, line_for(event))))
 
+    if event.event in _WARNINGS:
+        return noted(_WARNINGS[event.event])
     match event:
-        case journal.ReviewsUsedUp():
-            return noted("never approved")
-        case journal.GuardReleased():
-            return noted("forced release")
         case journal.Reminded(role=role):
             run = _with_last(run, lambda item: item.role.name == role, reminders=event.number)
             return noted("reminder")
         case journal.PermissionAsked(role=role, accepted=False):
             run = replace(run, asking=role)
             return noted("permission")
-        case journal.ServerFault():
-            return noted("server fault")
-        case journal.Warned():
-            return noted("warning")
         case journal.Noted(text=text) if text.startswith(COMMITTED):
             return replace(run, commit=text.removeprefix(COMMITTED))
     return run

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from quintet.api.models import FailureKind
+from quintet.api.status import FailureKind
 from quintet.providers.base import Failure, TurnRecord, Usage
 from quintet.providers.limits import reset_time
 

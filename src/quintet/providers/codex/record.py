@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from quintet.api.models import FailureKind
+from quintet.api.status import FailureKind
 from quintet.providers.base import Failure, TurnRecord, Usage
 from quintet.providers.limits import reset_time
 

@@ -5,8 +5,7 @@ import sys
 from pathlib import Path
 from typing import ClassVar, Final
 
-from quintet.api.models import FailureKind
-from quintet.api.status import TerminalStatus
+from quintet.api.status import FailureKind, TerminalStatus
 from quintet.providers.base import Dialog, Failure, Launch, Plan, Provider, TurnRecord, Usage
 from quintet.providers.screen import Screen
 from quintet.providers.scripted import look
