@@ -51,7 +51,7 @@ DEFAULTS = {
     "post_processing.openspec_archive": False, "post_processing.git_commit": False,
     "post_processing.git_commit_comment": "", "notifications.ntfy_topic": "",
     "notifications.ntfy_url": "https://ntfy.sh", "cleanup_on_exit": False, "resume": None,
-    "limits.max_tokens": 0, "prices": None,
+    "limits.max_tokens": 0, "prices": None, "limits.max_limit_wait": 21600.0, "handoff.recover_terminals": True,
 }  # fmt: skip
 VARIABLES = {
     "API", "PROVIDER", "WD", "PROMPT", "PROMPT_FILE", "PROJECT_TEST_CMD", "VERIFY_CMD", "START_AGENT", "MAX_ROUNDS",
