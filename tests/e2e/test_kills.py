@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from quintet.roles import BY_NAME, Role
 from tests.e2e.brains import Answer, RoleBrain
 from tests.e2e.project import FAIL_THEN_PASS
 from tests.e2e.rig import Cast, Rig, rig, texts
@@ -14,6 +15,8 @@ pytestmark = pytest.mark.e2e
 
 CODEX = Cast(codex="0.166.0")
 PHASES = ("analyst", "peer_analyst", "programmer", "peer_programmer", "tester")
+MOMENTS = ("typed", "asked", "written", "asked", "typed")
+"""how far a turn has come: its prompt is on its way, the model thinks, the response is there"""
 SECONDS = 60.0
 DELAY = 0.3
 """seconds that the model thinks, so that a phase lasts long enough to be met"""
@@ -23,29 +26,35 @@ SLOW = {
 }
 
 
-def wait_for_phase(run: Rig, process: subprocess.Popen[str], phase: str) -> None:
-    """Until the prompt of that role is on its way."""
+def wait_for(run: Rig, process: subprocess.Popen[str], phase: str, moment: str) -> None:
+    """Until a role's first turn has come so far."""
+    role = BY_NAME[phase]
     deadline = time.monotonic() + SECONDS
     while time.monotonic() < deadline:
         assert process.poll() is None, process.communicate()[0]
-        try:
-            if any(event["event"] == "prompt_sent" and event["role"] == phase for event in run.journal()):
-                return
-        except (FileNotFoundError, ValueError):
-            pass  # not begun yet, or read in the middle of a write
+        if reached(run, role, moment):
+            return
         time.sleep(0.02)
-    raise AssertionError(f"{phase} was not reached")
+    raise AssertionError(f"{phase}: {moment}: was not reached")
+
+
+def reached(run: Rig, role: Role, moment: str) -> bool:
+    try:
+        sent = any(event["event"] == "prompt_sent" and event["role"] == role.name for event in run.journal())
+    except (FileNotFoundError, ValueError):
+        return False  # not begun yet, or read in the middle of a write
+    asked = any(role.response_file in request.prompt for request in run.model.turns)
+    written = (run.project / ".tmp/agent-responses" / role.response_file).exists()
+    return sent and {"typed": True, "asked": asked, "written": written}[moment]
 
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGKILL], ids=lambda sign: sign.name)
 def test_ended_in_every_phase_and_resumed(sign: signal.Signals) -> None:
     with rig(CODEX, RoleBrain(SLOW)) as run:
         codes = []
-        for number, phase in enumerate(PHASES):
+        for phase, moment in zip(PHASES, MOMENTS, strict=True):
             process = run.start()
-            wait_for_phase(run, process, phase)
-            # at another moment of the turn each time: while it is typed, while the model thinks, at the answer
-            time.sleep(number * 0.2)
+            wait_for(run, process, phase, moment)
             process.send_signal(sign)
             said, _ = process.communicate(timeout=SECONDS)
             codes.append(process.returncode)
