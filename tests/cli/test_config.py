@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from quintet.config.table import TABLE
+from quintet.config import TABLE
 
 Quintet = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -52,6 +52,7 @@ DEFAULTS = {
     "post_processing.git_commit_comment": "", "notifications.ntfy_topic": "",
     "notifications.ntfy_url": "https://ntfy.sh", "cleanup_on_exit": False, "resume": None,
     "limits.max_tokens": 0, "prices": None, "limits.max_limit_wait": 21600.0, "handoff.recover_terminals": True,
+    "prompts_dir": "",
 }  # fmt: skip
 VARIABLES = {
     "API", "PROVIDER", "WD", "PROMPT", "PROMPT_FILE", "PROJECT_TEST_CMD", "VERIFY_CMD", "START_AGENT", "MAX_ROUNDS",
@@ -61,7 +62,7 @@ VARIABLES = {
     "STRICT_FILE_HANDOFF", "IDLE_GRACE_SECONDS", "RESPONSE_TIMEOUT", "MAX_FILE_REMINDERS", "AUTO_ACCEPT_PERMISSIONS",
     "POST_OPENSPEC_ARCHIVE", "POST_GIT_COMMIT", "POST_GIT_COMMIT_COMMENT", "NTFY_TOPIC", "NTFY_URL",
     "CLEANUP_ON_EXIT", "RESUME", "STATE_FILE", "MAX_TOKENS", "PRICES", "RECOVER_TERMINALS",
-    "MAX_LIMIT_WAIT",
+    "MAX_LIMIT_WAIT", "PROMPTS_DIR",
 }  # fmt: skip
 
 
@@ -118,6 +119,8 @@ def test_every_setting_takes_effect_from_every_source_in_order(row: Any, tmp_pat
     expected = [row.kind.read(raw) for raw in (flag, env, file)]
     if row.name == "state_file":
         expected = [tmp_path / value for value in expected]
+    if row.name == "prompts_dir":
+        expected = [str(tmp_path / value) for value in expected]
     in_env, by_flag = {row.env: env}, {row.name: flag}
     assert effective(document=document, env=in_env, flags=by_flag) == (expected[0], row.flag)
     assert effective(document=document, env=in_env) == (expected[1], row.env)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 
 from quintet.errors import TaskError
+from quintet.loop.lint import PLACEHOLDER
 from quintet.loop.task import EXPLORE_HEADER, SCENARIO_HEADER, Task, parse_task
 from tests.loop.texts import agent_texts, many
 
@@ -65,6 +66,8 @@ def test_a_near_miss_is_named_by_its_line(line: str) -> None:
 @given(agent_texts, agent_texts)
 def test_any_text_is_a_task_or_a_task_error(first: str, second: str) -> None:
     text = f"{EXPLORE_HEADER}\n{first}\n{SCENARIO_HEADER}\n{second}"
+    if PLACEHOLDER in text:
+        return  # a blank that is left is an error, and a text that only begins like one is none
     if first.strip() and second.strip():
         task = parse_task(text)
         assert task.explore_summary

@@ -1,6 +1,6 @@
 """Settings: the one table, and how its values are found. No other place reads a setting."""
 
-from quintet.config.load import Loaded, load_settings, shown
+from quintet.config.load import CONFIG_FILE, Loaded, find_config, load_settings, shown
 from quintet.config.table import TABLE, Agent, Settings
 
-__all__ = ["TABLE", "Agent", "Loaded", "Settings", "load_settings", "shown"]
+__all__ = ["CONFIG_FILE", "TABLE", "Agent", "Loaded", "Settings", "find_config", "load_settings", "shown"]

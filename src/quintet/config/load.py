@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from quintet.config.kinds import Choice, Kind
+from quintet.config.schema import SCHEMA_KEY
 from quintet.config.table import (
     AGENT_KINDS,
     AGENTS_KEY,
@@ -23,6 +24,8 @@ from quintet.errors import ConfigError
 from quintet.roles import BY_NAME, ROLES
 
 DEFAULT = "default"
+CONFIG_FILE = "quintet.json"
+"""the config file of a project, found where none is named"""
 STATE_FILE = Path(".tmp") / "quintet-state.json"
 _BY_KEY = {row.key: row for row in TABLE}
 _PROMPTS = ("prompt_file", "prompt")
@@ -42,17 +45,32 @@ class Loaded:
 class _Found:
     raw: Any
     place: str
+    base: Path | None = None
+    """what a relative path begins at, where that is not the current directory"""
+
+
+def find_config(env: Mapping[str, str], flags: Mapping[str, Any], cwd: Path) -> Path | None:
+    """The project's own config file, where it has one."""
+    wd = flags.get("wd") or env.get("WD") or "."
+    path = cwd / wd / CONFIG_FILE
+    return Path(os.path.relpath(path, cwd)) if path.is_file() else None
 
 
 def load_settings(config_file: Path | None, env: Mapping[str, str], flags: Mapping[str, Any], cwd: Path) -> Loaded:
-    """Read every source, highest first: flags, environment, JSON file, defaults."""
+    """Read every source, highest first: flags, environment, JSON file, defaults.
+
+    Where no file is named, it is the project's own `quintet.json`, whose paths begin at its folder.
+    """
+    found_file = None if config_file else find_config(env, flags, cwd)
+    base = (cwd / found_file).parent if found_file else None
+    config_file = config_file or found_file
     document = _read_document(cwd / config_file) if config_file else {}
     in_file = f"in {config_file}"
     agents = _pop_agents(document, in_file)
     sources: tuple[dict[str, _Found], ...] = (
         {row.name: _Found(flags[row.name], row.flag) for row in TABLE if flags.get(row.name) is not None},
         {row.name: _Found(env[row.env], row.env) for row in TABLE if env.get(row.env)},
-        _rows_of(document, in_file),
+        _rows_of(document, in_file, base),
     )
     kinds: dict[str, Kind] = {row.name: row.kind for row in TABLE}
     found = ChainMap(*sources)
@@ -147,7 +165,10 @@ def _unknown(key: str, in_file: str, known: Iterable[str]) -> ConfigError:
     return ConfigError(f"unknown key {_quote(key)} {in_file}; allowed: {', '.join(names)}{_nearest(key, names)}")
 
 
-def _rows_of(document: dict[str, Any], in_file: str) -> dict[str, _Found]:
+def _rows_of(document: dict[str, Any], in_file: str, base: Path | None) -> dict[str, _Found]:
+    schema = document.pop(SCHEMA_KEY, "")
+    if not isinstance(schema, str):
+        raise ConfigError(f"{SCHEMA_KEY} {in_file}: found {_quote(schema)}, allowed: a text")
     sections = {row.key.partition(".")[0] for row in TABLE if "." in row.key}
     flat: dict[str, Any] = {}
     for key, value in document.items():
@@ -161,7 +182,7 @@ def _rows_of(document: dict[str, Any], in_file: str) -> dict[str, _Found]:
         if key not in _BY_KEY:
             section = key.partition(".")[0] + "."
             raise _unknown(key, in_file, {name for name in _BY_KEY if name.startswith(section)})
-    return {_BY_KEY[key].name: _Found(value, f"{key} {in_file}") for key, value in flat.items()}
+    return {_BY_KEY[key].name: _Found(value, f"{key} {in_file}", base) for key, value in flat.items()}
 
 
 def _pop_agents(document: dict[str, Any], in_file: str) -> dict[str, dict[str, Any]]:
@@ -206,14 +227,20 @@ def _has(source: Mapping[str, _Found], name: str) -> bool:
 
 
 def _paths(values: dict[str, Any], cwd: Path, found: Mapping[str, _Found]) -> dict[str, Any]:
-    wd = Path(os.path.realpath(cwd / values.get("wd", ".")))
+    def path_of(name: str, default: str | Path) -> Path:
+        base = found[name].base if name in found else None
+        return (base or cwd) / Path(values.get(name, default))
+
+    wd = Path(os.path.realpath(path_of("wd", ".")))
     if not wd.is_dir():
         place = found["wd"].place if "wd" in found else "current directory"
         given = _quote(values.get("wd", str(wd)))
         raise ConfigError(f"{place}: found {given}, allowed: an existing folder")
-    paths: dict[str, Any] = {"wd": wd, "state_file": cwd / values.get("state_file", wd / STATE_FILE)}
+    paths: dict[str, Any] = {"wd": wd, "state_file": path_of("state_file", wd / STATE_FILE)}
+    if values.get("prompts_dir"):
+        paths["prompts_dir"] = str(path_of("prompts_dir", ""))
     if "prompt_file" in values:
-        path = cwd / values["prompt_file"]
+        path = path_of("prompt_file", "")
         paths |= {"prompt_file": str(path), "prompt": _read_prompt(path)}
     return paths
 

@@ -79,6 +79,13 @@ class Settings:
     wd: Path = _row("WD", "wd", PathText("an existing folder"), Path(), "the project that the agents work in")
     prompt: str = _row("PROMPT", "prompt", Text(), "", "the task itself, in the form of a task file")
     prompt_file: str = _row("PROMPT_FILE", "prompt_file", PathText(may_be_empty=True), "", "the task file")
+    prompts_dir: str = _row(
+        "PROMPTS_DIR",
+        "prompts_dir",
+        PathText("a folder", may_be_empty=True),
+        "",
+        "a folder with prompt texts of your own, which replace the shipped ones of the same name",
+    )
     project_test_cmd: str = _row(
         "PROJECT_TEST_CMD", "project_test_cmd", Text(), "", "what the reviewer of the code is told to run"
     )
