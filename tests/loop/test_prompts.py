@@ -217,7 +217,7 @@ def test_what_a_value_contains_is_never_a_slot() -> None:
 
 def test_an_unknown_slot_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     for text in ("{{unknown}}", "{{?unknown}}x{{/unknown}}", "{{ explore }}", "{{?explore}}never closed"):
-        monkeypatch.setattr(prompt_texts, "text_of", lambda _, text=text: text)
+        monkeypatch.setattr(prompt_texts, "text_of", lambda *_, text=text: text)
         with pytest.raises(PromptError, match=r"analyst\.md: unknown slot"):
             render("analyst", {"explore": "x"})
 

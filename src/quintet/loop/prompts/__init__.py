@@ -9,6 +9,7 @@ from typing import Final
 from quintet.config import Settings
 from quintet.loop import condense
 from quintet.loop.flow import Ask
+from quintet.loop.prompts.own import AGAIN, REMINDER, RESPONSE_FILE
 from quintet.loop.prompts.texts import render
 from quintet.loop.state import State
 from quintet.loop.task import Task
@@ -99,11 +100,12 @@ class Prompts:
         )
 
     def build_verdict_prompt(self, step: Ask) -> str:
-        return self._render("tester_again", step)
+        return self._render(AGAIN, step)
 
     def build_reminder(self, step: Ask, prompt_file: str = "") -> str:
         """What an idle agent gets that wrote no response; it names the prompt's file where that may have got lost."""
-        return render("reminder", {"prompt_file": prompt_file, "response_file": self._response_file(step)})
+        values = {"prompt_file": prompt_file, RESPONSE_FILE: self._response_file(step)}
+        return render(REMINDER, values, self.settings.prompts_dir)
 
     def explore_block_for(self, step: Ask) -> str:
         """The explore summary: whole in a terminal's first prompt, afterwards a reference to it."""
@@ -129,11 +131,13 @@ class Prompts:
             "max_cycles": str(self.settings.max_review_cycles),
             "min_cycles": str(self.settings.min_review_cycles_before_approval),
         }
-        return render(name, limits | values | {"response_file": self._response_file(step)})
+        values = limits | values | {RESPONSE_FILE: self._response_file(step)}
+        return render(name, values, self.settings.prompts_dir)
 
     def _response_file(self, step: Ask) -> str:
         path = str(response_path_for(step.role, self.settings.wd))
         digest = hashlib.sha256(f"{self.state.run_id}\n{step.key}".encode("utf-8", "replace")).hexdigest()[:16]
         # a reply cannot contain a line that its author has never seen before this prompt
         marker = f"QUINTET_END_{digest.upper()}"
-        return render("response_file", {"path": path, "quoted_path": shlex.quote(path), "marker": marker})
+        values = {"path": path, "quoted_path": shlex.quote(path), "marker": marker}
+        return render(RESPONSE_FILE, values, self.settings.prompts_dir)

@@ -1,0 +1,84 @@
+"""A folder of the user's own prompt texts: checked before a run, so that none stops in its middle."""
+
+import difflib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from quintet.errors import PromptError
+from quintet.loop.prompts.texts import shipped_texts, slots_of, text_of
+from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, TESTER
+
+AGAIN: Final = "tester_again"
+REMINDER: Final = "reminder"
+RESPONSE_FILE: Final = "response_file"
+LIMITS: Final = ("round", "max_rounds", "cycle", "max_cycles", "min_cycles")
+"""slots that the text of every step may use"""
+NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
+    ANALYST.output: ("explore", RESPONSE_FILE),
+    PEER_ANALYST.output: ("analyst_output", RESPONSE_FILE),
+    PROGRAMMER.output: ("explore", "analyst_handoff", "test_feedback", RESPONSE_FILE),
+    PEER_PROGRAMMER.output: ("programmer_output", RESPONSE_FILE),
+    TESTER.output: ("scenario", RESPONSE_FILE),
+    AGAIN: (RESPONSE_FILE,),
+    REMINDER: ("prompt_file", RESPONSE_FILE),
+    RESPONSE_FILE: ("quoted_path", "marker"),
+}
+"""slots without which an agent could not do its part"""
+VERDICTS: Final[Mapping[str, str]] = {
+    PEER_ANALYST.output: "REVIEW_RESULT:",
+    PEER_PROGRAMMER.output: "REVIEW_RESULT:",
+    TESTER.output: "RESULT:",
+    AGAIN: "RESULT:",
+}
+"""the line that the reply is judged by; an agent that is not told of it never writes it"""
+
+
+def check_own_texts(folder: str) -> None:
+    """Refuse a folder with a fault in it."""
+    faults = list(faults_of(folder))
+    if faults:
+        more = f" (and {len(faults) - 1} more; quintet prompts check {folder} shows them all)" if faults[1:] else ""
+        raise PromptError(f"{faults[0]}{more}")
+
+
+def faults_of(folder: str) -> Iterator[str]:
+    """One line for each fault of a folder with prompt texts."""
+    if not Path(folder).is_dir():
+        yield f"prompts_dir: {folder} is no folder; quintet prompts export {folder} makes one with the shipped texts"
+        return
+    for path in sorted(Path(folder).iterdir()):
+        if path.name.startswith(".") or path.is_dir():
+            continue
+        if path.stem not in shipped_texts() or path.suffix != ".md":
+            yield f"prompt text {path}: there is no prompt of that name{_hint(path.stem)}"
+            continue
+        try:
+            text = text_of(path.stem, folder)
+        except PromptError as error:
+            yield str(error)
+            continue
+        yield from (f"prompt text {path}: {fault}" for fault in _faults(path.stem, text))
+
+
+def known_slots(name: str) -> frozenset[str]:
+    """The slots that a text may use: those of the shipped one, and what every step knows of itself."""
+    steps = LIMITS if name not in (REMINDER, RESPONSE_FILE) else ()
+    return slots_of(text_of(name)) | frozenset(steps)
+
+
+def _hint(name: str) -> str:
+    near = difflib.get_close_matches(name.lower(), shipped_texts(), n=1, cutoff=0.5)
+    return f"; did you mean {near[0]}.md?" if near else f"; there are {', '.join(f'{n}.md' for n in shipped_texts())}"
+
+
+def _faults(name: str, text: str) -> Iterator[str]:
+    used, known = slots_of(text), known_slots(name)
+    for slot in sorted(used - known):
+        yield f"unknown slot {{{{{slot}}}}}; known are {', '.join(sorted(known))}"
+    for slot in NEEDED[name]:
+        if slot not in used:
+            yield f"the slot {{{{{slot}}}}} is missing; without it the agent could not do its part"
+    verdict = VERDICTS.get(name)
+    if verdict and verdict not in text:
+        yield f'it does not ask for the line "{verdict} ...", by which the reply is judged'
