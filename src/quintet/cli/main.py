@@ -8,7 +8,7 @@ import click
 
 from quintet import __version__
 from quintet.cli.detect import detect_command
-from quintet.cli.options import config_argument, setting_options
+from quintet.cli.options import config_argument, files_argument, one_task, setting_options, tell_apart
 from quintet.cli.report import report_command, runs_command
 from quintet.cli.serve import attach_command, logs_command, ps_command, serve_command, stop_command
 from quintet.cli.status import status_command
@@ -25,13 +25,26 @@ def cli() -> None:
 
 
 @cli.command("run")
-@config_argument
+@files_argument
+@click.option("--dry-run", is_flag=True, help="Print the plan and the first prompt, and start nothing.")
 @click.option("--plain", is_flag=True, help="One line for each event instead of a live view.")
 @click.option("--json", "as_json", is_flag=True, help="Print the journal, one JSON object a line.")
 @setting_options
-def run_command(config_file: Path | None, plain: bool, as_json: bool, **flags: Any) -> None:
-    """Carry a task from specification to a passed test, or go on with an unfinished run."""
-    from quintet.cli.run import run  # noqa: PLC0415 - each command loads only what it needs
+def run_command(files: tuple[Path, ...], dry_run: bool, plain: bool, as_json: bool, **flags: Any) -> None:
+    """Carry a task from specification to a passed test, or go on with an unfinished run.
+
+    TASK.md is the task file (`quintet new` begins one). CONFIG.json holds settings; without it, that is quintet.json
+    in the project, where there is one. Every setting is an option and a variable too.
+    """
+    config_file, task_file = tell_apart(files)
+    if task_file is not None:
+        flags["prompt_file"] = one_task(task_file, flags["prompt_file"])
+    if dry_run:
+        from quintet.cli.plan import show_plan  # noqa: PLC0415 - each command loads only what it needs
+
+        show_plan(config_file, flags, as_json)
+        return
+    from quintet.cli.run import run  # noqa: PLC0415
 
     sys.exit(run(config_file, flags, plain=plain, as_json=as_json))
 

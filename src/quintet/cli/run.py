@@ -14,6 +14,7 @@ from quintet.api.client import ApiClient
 from quintet.config import load_settings
 from quintet.loop.driver import Driver
 from quintet.loop.journal import Warned
+from quintet.loop.plan import check_settings
 from quintet.loop.responses import TMP
 from quintet.loop.state import State
 from quintet.watch.showing import showing
@@ -31,6 +32,7 @@ def run(
     """Carry out a run, show it, and leave its report."""
     loaded = load_settings(config_file, env, flags, Path.cwd())
     settings = loaded.settings
+    check_settings(settings)
     with ExitStack() as servers:
         with showing(settings.wd, plain=plain, as_json=as_json, must_go_on=True) as show:
             show.title(title_of(settings.prompt))

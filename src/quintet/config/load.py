@@ -53,7 +53,10 @@ def find_config(env: Mapping[str, str], flags: Mapping[str, Any], cwd: Path) -> 
     """The project's own config file, where it has one."""
     wd = flags.get("wd") or env.get("WD") or "."
     path = cwd / wd / CONFIG_FILE
-    return Path(os.path.relpath(path, cwd)) if path.is_file() else None
+    try:
+        return Path(os.path.relpath(path, cwd)) if path.is_file() else None
+    except OSError:
+        return None  # what is wrong with the folder is told where it is used
 
 
 def load_settings(config_file: Path | None, env: Mapping[str, str], flags: Mapping[str, Any], cwd: Path) -> Loaded:

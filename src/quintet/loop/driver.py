@@ -111,8 +111,6 @@ class Driver:
 
     def _start(self, old: State | None) -> Task:
         settings = self.settings
-        if not settings.prompt.strip():
-            raise RunError("there is no task: name a task file with PROMPT_FILE or --prompt-file")
         task = given_task(settings)
         run_id = new_run_id()
         blank = State(

@@ -27,7 +27,7 @@ def find_saved(settings: Settings, warn: Callable[[str], None]) -> Found:
     path, wish = settings.state_file, settings.resume
     try:
         saved = load_state(path, settings.provider)
-        reason = "there is no saved run" if saved is None else _why_not(saved, settings.wd)
+        reason = "there is no saved run" if saved is None else why_not(saved, settings.wd)
     except StateError as error:
         saved, reason = None, f"{error}; it is kept as {put_aside(path, 'unreadable').name}"
         warn(reason)
@@ -79,7 +79,7 @@ def is_folder_name(run_id: str) -> bool:
     return bool(re.fullmatch(r"\w[\w.-]{0,100}", run_id))
 
 
-def _why_not(saved: State, wd: Path) -> str:
+def why_not(saved: State, wd: Path) -> str:
     """Why a saved run cannot be gone on with; nothing where it can."""
     if saved.final_status is not Status.RUNNING:
         return f"the saved run has ended with {saved.final_status}"

@@ -1,12 +1,15 @@
 """The task file: an explore summary for those who build, a scenario test for the one who tests."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from quintet.config import Settings
 from quintet.errors import TaskError
 from quintet.loop.lint import EXPLORE_HEADER, SCENARIO_HEADER, lint, sections_of
 
 __all__ = ["EXPLORE_HEADER", "SCENARIO_HEADER", "Task", "given_task", "parse_task", "saved_task"]
+
+NO_TASK: Final = 'there is no task: quintet run TASK.md names one, quintet new "what you want" begins one'
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,8 @@ def parse_task(text: str, source: str = "the prompt") -> Task:
 
 def given_task(settings: Settings) -> Task:
     """The task that the settings name."""
+    if not settings.prompt.strip():
+        raise TaskError(NO_TASK)
     return parse_task(settings.prompt, settings.prompt_file or "the prompt")
 
 

@@ -44,12 +44,13 @@ def check_own_texts(folder: str) -> None:
 
 def faults_of(folder: str) -> Iterator[str]:
     """One line for each fault of a folder with prompt texts."""
-    if not Path(folder).is_dir():
-        yield f"prompts_dir: {folder} is no folder; quintet prompts export {folder} makes one with the shipped texts"
+    try:
+        paths = sorted(path for path in Path(folder).iterdir() if not path.name.startswith(".") and not path.is_dir())
+    except OSError as error:
+        hint = f"quintet prompts export {folder} makes a folder with the shipped texts"
+        yield f"prompts_dir: {folder} cannot be read ({error.strerror}); {hint}"
         return
-    for path in sorted(Path(folder).iterdir()):
-        if path.name.startswith(".") or path.is_dir():
-            continue
+    for path in paths:
         if path.stem not in shipped_texts() or path.suffix != ".md":
             yield f"prompt text {path}: there is no prompt of that name{_hint(path.stem)}"
             continue

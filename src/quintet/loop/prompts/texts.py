@@ -28,10 +28,12 @@ def text_of(name: str, folder: str = "") -> str:
 
     It is read once, so that an agent which works on the folder does not change the prompts of its own run.
     """
-    own = Path(folder) / f"{name}.md"
-    if folder and own.exists():
+    if folder:
+        own = Path(folder) / f"{name}.md"
         try:
             return own.read_text(encoding="utf-8-sig")
+        except FileNotFoundError:
+            pass
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
             raise PromptError(f"prompt text {own}: cannot be read ({reason})") from None

@@ -1,0 +1,74 @@
+"""`quintet run --dry-run`: the plan and the first prompt, for people and for programs."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from quintet.config import Settings, find_config, load_settings
+from quintet.loop.flow import Ask
+from quintet.loop.plan import Plan, plan
+from quintet.roles import ROLES
+from quintet.watch.summary import title_of
+
+
+def show_plan(config_file: Path | None, flags: dict[str, Any], as_json: bool) -> None:
+    """Print what a run would do; nothing is written and nothing is started."""
+    loaded = load_settings(config_file, os.environ, flags, Path.cwd())
+    found = plan(loaded.settings)
+    config = config_file or find_config(os.environ, flags, Path.cwd())
+    rows = _rows(loaded.settings, found, config)
+    if as_json:
+        role = found.step.role.name if isinstance(found.step, Ask) else None
+        click.echo(json.dumps({"plan": dict(rows), "role": role, "prompt": found.prompt}, ensure_ascii=False, indent=2))
+        return
+    click.echo("The plan. Nothing is started.\n")
+    for name, text in rows:
+        click.echo(f"  {name:<10} {text}")
+    if isinstance(found.step, Ask):
+        click.echo(f"\nThe first prompt goes to {found.step.role}, {len(found.prompt)} characters:\n")
+        click.echo("".join(f"  | {line}\n" for line in found.prompt.splitlines()), nl=False)
+    for warning in loaded.warnings:
+        click.echo(f"warning: {warning}", err=True)
+
+
+def _rows(settings: Settings, found: Plan, config: Path | None) -> list[tuple[str, str]]:
+    task = settings.prompt_file or "the setting prompt"
+    saved = "; the task is the saved one" if found.resumes else ""
+    after = [
+        *(["the OpenSpec change is archived"] if settings.post_openspec_archive else []),
+        *(["the work tree is committed"] if settings.post_git_commit else []),
+    ]
+    return [
+        ("project", str(settings.wd)),
+        ("settings", str(config) if config else "no config file; defaults, variables and options"),
+        ("task", f"{task}{saved}: {title_of(settings.prompt)}"),
+        (
+            "run",
+            f"goes on with {found.resumes} at {_step(found)}" if found.resumes else f"new, begins at {_step(found)}",
+        ),
+        ("agents", ", ".join(_agent(settings, role.name) for role in ROLES)),
+        ("limits", _limits(settings)),
+        ("terminals", f"at the server {settings.api}" if settings.api else "of the run's own, in tmux"),
+        ("verified", f"a PASS counts only if this agrees: {settings.verify_cmd}" if settings.verify_cmd else "no"),
+        ("after PASS", " and ".join(after) or "nothing more"),
+    ]
+
+
+def _step(found: Plan) -> str:
+    if isinstance(found.step, Ask):
+        return f"{found.step.role}, round {found.step.round}, cycle {found.step.cycle}"
+    return "its last command"
+
+
+def _agent(settings: Settings, name: str) -> str:
+    agent = settings.agents[name]
+    return f"{name} {agent.provider}{f' ({agent.model})' if agent.model else ''}"
+
+
+def _limits(settings: Settings) -> str:
+    least, most = settings.min_review_cycles_before_approval, settings.max_review_cycles
+    tokens = f", {settings.max_tokens} tokens" if settings.max_tokens else ""
+    return f"{settings.max_rounds} rounds; {most} reviews a phase, approval from the {max(least, 1)}. on{tokens}"
