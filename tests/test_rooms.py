@@ -20,6 +20,7 @@ MAY_IMPORT = {
     "server": {"api", "providers"},
     "watch": {"loop.journal", "loop.state", "api"},
     "demo": set[str](),
+    "setup": {"api", "config", "loop", "providers", "server", "watch"},
 }
 """what each room may import beside itself and the leaves; the command line may import everything"""
 

@@ -7,24 +7,60 @@ from typing import Any
 import click
 
 from quintet import __version__
+from quintet.cli.completion import completion_command
 from quintet.cli.detect import detect_command
-from quintet.cli.options import config_argument, files_argument, one_task, setting_options, tell_apart
+from quintet.cli.options import (
+    SettingsCommand,
+    config_argument,
+    files_argument,
+    one_task,
+    setting_options,
+    tell_apart,
+)
 from quintet.cli.report import report_command, runs_command
 from quintet.cli.serve import attach_command, logs_command, ps_command, serve_command, stop_command
+from quintet.cli.setup import clean_command, doctor_command, init_command, lint_command, new_command
 from quintet.cli.status import status_command
+from quintet.cli.texts import profiles_group, prompts_group
 from quintet.cli.watch import dashboard_command, watch_command
 from quintet.errors import QuintetError
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+EPILOG = "quintet COMMAND --help says more about a command."
 
 
-@click.group(context_settings=CONTEXT)
-@click.version_option(__version__, prog_name="quintet")
+class Sections(click.Group):
+    """A group whose help shows its commands in sections."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._sections: dict[str, tuple[click.Command, ...]] = {}
+
+    def add_section(self, name: str, commands: tuple[click.Command, ...]) -> None:
+        self._sections[name] = commands
+        for command in commands:
+            self.add_command(command)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - the hook's signature
+        return [command.name or "" for commands in self._sections.values() for command in commands]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        for name, commands in self._sections.items():
+            with formatter.section(name):
+                formatter.write_dl([(f"{command.name:<10}", command.get_short_help_str(90)) for command in commands])
+
+
+@click.group(cls=Sections, context_settings=CONTEXT, epilog=EPILOG)
+@click.version_option(__version__, prog_name="quintet", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Five coding agents take a task from specification to a passed test."""
+    """Five coding agents take a task from specification to a passed test, unattended, in real terminals.
+
+    In a project of yours: quintet init, then quintet new "what you want", fill in the blanks of the file that it
+    writes, and quintet run FILE. To see it work first: quintet demo.
+    """
 
 
-@cli.command("run")
+@click.command("run", cls=SettingsCommand)
 @files_argument
 @click.option("--dry-run", is_flag=True, help="Print the plan and the first prompt, and start nothing.")
 @click.option("--plain", is_flag=True, help="One line for each event instead of a live view.")
@@ -49,7 +85,7 @@ def run_command(files: tuple[Path, ...], dry_run: bool, plain: bool, as_json: bo
     sys.exit(run(config_file, flags, plain=plain, as_json=as_json))
 
 
-@cli.command("demo")
+@click.command("demo")
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
 def demo_command(folder: Path | None) -> None:
     """Watch the whole loop work in under a minute, with scripted agents, without any account."""
@@ -58,7 +94,7 @@ def demo_command(folder: Path | None) -> None:
     sys.exit(demo(folder))
 
 
-@cli.command("config")
+@click.command("config", cls=SettingsCommand)
 @config_argument
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 @setting_options
@@ -69,53 +105,23 @@ def config_command(config_file: Path | None, as_json: bool, **flags: Any) -> Non
     show_settings(config_file, flags, as_json)
 
 
-@cli.group("profiles")
-def profiles_group() -> None:
-    """The five agent profiles that Quintet ships."""
-
-
-@profiles_group.command("list")
-def profiles_list() -> None:
-    """List the profiles, one a line."""
-    from quintet.server.profiles import load_profile, shipped_names  # noqa: PLC0415
-
-    for name in shipped_names():
-        click.echo(f"{name:<20} {load_profile(name).description}")
-
-
-@profiles_group.command("show")
-@click.argument("name")
-def profiles_show(name: str) -> None:
-    """Print a profile."""
-    from quintet.server.profiles import load_profile  # noqa: PLC0415
-
-    click.echo(load_profile(name).text, nl=False)
-
-
-@profiles_group.command("export")
-@click.argument("folder", type=click.Path(path_type=Path))
-def profiles_export(folder: Path) -> None:
-    """Write the profiles into a folder, for instance for another terminal server."""
-    from quintet.server.profiles import export_profiles  # noqa: PLC0415
-
-    for path in export_profiles(folder):
-        click.echo(path)
-
-
-for command in (
-    status_command,
-    watch_command,
-    dashboard_command,
-    report_command,
-    runs_command,
-    serve_command,
-    ps_command,
-    attach_command,
-    logs_command,
-    stop_command,
-    detect_command,
-):
-    cli.add_command(command)
+SECTIONS: dict[str, tuple[click.Command, ...]] = {
+    "First steps": (init_command, new_command, lint_command, doctor_command, demo_command),
+    "A run": (
+        run_command,
+        status_command,
+        watch_command,
+        dashboard_command,
+        attach_command,
+        logs_command,
+        stop_command,
+    ),
+    "Afterwards": (report_command, runs_command, clean_command),
+    "Settings and texts": (config_command, prompts_group, profiles_group, completion_command),
+    "Terminals": (ps_command, serve_command, detect_command),
+}
+for name, commands in SECTIONS.items():
+    cli.add_section(name, commands)
 
 
 def main() -> None:

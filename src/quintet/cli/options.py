@@ -20,6 +20,28 @@ config_argument = click.argument(
 files_argument = click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="[CONFIG.json] [TASK.md]")
 
 
+class SettingsCommand(click.Command):
+    """A command whose help shows its own options first, then the settings by their sections in the config file."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {"Options": []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
+            if record is not None:
+                sections.setdefault(_section(parameter.name or ""), []).append(record)
+        for name, records in sections.items():
+            with formatter.section(name):
+                formatter.write_dl(records)
+
+
+def _section(name: str) -> str:
+    row = next((row for row in TABLE if row.name == name), None)
+    if row is None:
+        return "Options"
+    section, _, inner = row.key.partition(".")
+    return f"Settings, {section.replace('_', ' ')}" if inner else "Settings"
+
+
 def setting_options(command: Command) -> Command:
     """One option for each row of the table. Values stay text: the table's own kinds read them."""
     for row in reversed(TABLE):

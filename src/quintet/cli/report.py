@@ -4,11 +4,12 @@ from pathlib import Path
 
 import click
 
+from quintet.cli.completion import complete_run
 from quintet.cli.status import wd_option
 
 
 @click.command("report")
-@click.argument("run", required=False)
+@click.argument("run", required=False, shell_complete=complete_run)
 @wd_option
 def report_command(run: str | None, wd: Path) -> None:
     """Write the report of a run, by default of the newest: report.md and report.html in its folder."""

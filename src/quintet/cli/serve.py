@@ -6,10 +6,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from quintet.cli.completion import complete_role, complete_session
+
 if TYPE_CHECKING:
     from quintet.server.roster import Seat
 
-session_option = click.option("--session", metavar="NAME", help="The session; by default the newest of this directory.")
+session_option = click.option(
+    "--session",
+    metavar="NAME",
+    help="The session; by default the newest of this directory.",
+    shell_complete=complete_session,
+)
 
 
 @click.command("serve")
@@ -38,7 +45,7 @@ def ps_command() -> None:
 
 
 @click.command("attach")
-@click.argument("role", required=False)
+@click.argument("role", required=False, shell_complete=complete_role)
 @session_option
 def attach_command(role: str | None, session: str | None) -> None:
     """Show a terminal; Ctrl-b d leaves it."""
@@ -48,7 +55,7 @@ def attach_command(role: str | None, session: str | None) -> None:
 
 
 @click.command("logs")
-@click.argument("role")
+@click.argument("role", shell_complete=complete_role)
 @session_option
 def logs_command(role: str, session: str | None) -> None:
     """Print what a terminal has shown so far."""

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from quintet.cli.completion import complete_run
+
 wd_option = click.option(
     "--wd",
     envvar="WD",
@@ -18,7 +20,7 @@ _WIDTH, _LINES = 100, 30
 
 
 @click.command("status")
-@click.argument("run", required=False)
+@click.argument("run", required=False, shell_complete=complete_run)
 @wd_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def status_command(run: str | None, wd: Path, as_json: bool) -> None:

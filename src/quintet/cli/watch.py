@@ -6,13 +6,14 @@ from pathlib import Path
 
 import click
 
+from quintet.cli.completion import complete_run
 from quintet.cli.status import wd_option
 
 LOOK_SECONDS = 0.25
 
 
 @click.command("watch")
-@click.argument("run", required=False)
+@click.argument("run", required=False, shell_complete=complete_run)
 @wd_option
 @click.option("--plain", is_flag=True, help="One line for each event instead of a live view.")
 @click.option("--json", "as_json", is_flag=True, help="Print the journal as it grows.")

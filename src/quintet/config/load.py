@@ -244,11 +244,12 @@ def _paths(values: dict[str, Any], cwd: Path, found: Mapping[str, _Found]) -> di
         paths["prompts_dir"] = str(path_of("prompts_dir", ""))
     if "prompt_file" in values:
         path = path_of("prompt_file", "")
-        paths |= {"prompt_file": str(path), "prompt": _read_prompt(path)}
+        paths |= {"prompt_file": str(path), "prompt": read_task_file(path)}
     return paths
 
 
-def _read_prompt(path: Path) -> str:
+def read_task_file(path: Path) -> str:
+    """The text of a task file."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:

@@ -45,6 +45,30 @@ def sign_again(wd: Path) -> None:
         sign(wd)
 
 
+def worker(wd: Path) -> int:
+    """The process of the run that is at work in a directory; 0 where there is none.
+
+    The lock is tried only where the process id is that of a living process: a look never keeps a run from its start.
+    """
+    try:
+        pid = int((wd / PID_FILE).read_text(encoding="utf-8"))
+        os.kill(pid, 0)
+    except (OSError, ValueError, OverflowError) as error:
+        if not isinstance(error, PermissionError):
+            return 0
+    try:
+        descriptor = os.open(wd, os.O_RDONLY)
+    except OSError:
+        return 0
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return pid
+    finally:
+        os.close(descriptor)
+    return 0
+
+
 def _holder(wd: Path) -> str:
     try:
         return f"process {int((wd / PID_FILE).read_text(encoding='utf-8'))}"

@@ -4,11 +4,22 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import ClassVar
 
 from quintet.api.status import FailureKind, TerminalStatus
 from quintet.providers.screen import Screen
+
+
+class Login(StrEnum):
+    """What can be seen of a login."""
+
+    FOUND = "logged in"
+    NOT_NEEDED = "needs no login"
+    MISSING = "not logged in"
+    NOT_SEEN = "no login was found"
+    """there may be one that cannot be seen"""
 
 
 @dataclass(frozen=True)
@@ -93,6 +104,12 @@ class Provider(ABC):
     """One agent CLI. A provider has no state of its own: everything it needs is handed in."""
 
     name: ClassVar[str]
+    program: ClassVar[str] = ""
+    """the command; empty where it comes with Quintet"""
+    install: ClassVar[str] = ""
+    """the shell line that installs it"""
+    tested: ClassVar[tuple[str, str]] = ("", "")
+    """the oldest and the newest release whose screens were recorded"""
     prompts: ClassVar[tuple[str, ...]]
     """how the composer's first line begins, for instance "› " """
     commands: ClassVar[frozenset[str]] = frozenset()
@@ -114,6 +131,10 @@ class Provider(ABC):
     @abstractmethod
     def read_screen(self, screen: Screen) -> TerminalStatus:
         """What one frame shows. Whether a turn was asked for is the server's to know."""
+
+    def login(self, program: str, env: Mapping[str, str]) -> Login:  # noqa: ARG002 - the hook's signature
+        """Whether the user is logged in, as far as that can be seen on this machine."""
+        return Login.NOT_NEEDED
 
     def read_reply(self, text: str) -> str:
         """The last answer in the scrollback, where there is no record; empty where none is found."""

@@ -33,6 +33,19 @@ def is_live(path: Path) -> bool:
         return True
 
 
+def is_dead(path: Path) -> bool:
+    """Whether nobody listens at a socket that is there; it is left where it is."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.settimeout(1.0)
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            return True
+        except OSError:
+            return False
+        return False
+
+
 def server_pid(path: Path) -> int:
     """The process that listens at a socket, asked of the kernel: it need not answer. 0 where that cannot be told."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:

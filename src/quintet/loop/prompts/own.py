@@ -1,7 +1,7 @@
 """A folder of the user's own prompt texts: checked before a run, so that none stops in its middle."""
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -83,3 +83,27 @@ def _faults(name: str, text: str) -> Iterator[str]:
     verdict = VERDICTS.get(name)
     if verdict and verdict not in text:
         yield f'it does not ask for the line "{verdict} ...", by which the reply is judged'
+
+
+def shipped_text(name: str) -> str:
+    """A shipped text by the name that a user gives."""
+    name = name.removesuffix(".md")
+    if name not in shipped_texts():
+        raise PromptError(f'there is no prompt "{name[:64]}"{_hint(name)}')
+    return text_of(name)
+
+
+def export_texts(folder: Path, names: Sequence[str] = ()) -> list[Path]:
+    """Write shipped texts into a folder; a file that differs from ours is somebody's and stays."""
+    chosen = [name.removesuffix(".md") for name in names] or shipped_texts()
+    targets = {folder / f"{name}.md": shipped_text(name) for name in chosen}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, text in targets.items():
+            if path.exists() and path.read_text(encoding="utf-8", errors="replace") != text:
+                raise PromptError(f"{path}: is there already and differs; move it away or choose another folder")
+        for path, text in targets.items():
+            path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise PromptError(f"{error.filename or folder}: cannot be written ({error.strerror})") from None
+    return list(targets)

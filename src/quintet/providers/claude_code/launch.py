@@ -13,6 +13,7 @@ from quintet.providers.claude_code.record import Hooks, read_hook
 from quintet.providers.following import Follower
 from quintet.providers.programs import asks, find_program, help_of, knows, version_of
 
+INSTALL: Final = "npm install -g @anthropic-ai/claude-code"
 HOOKS_FILE: Final = "hooks.jsonl"
 SETTINGS_FILE: Final = "settings.json"
 INSTRUCTIONS_FILE: Final = "instructions.md"
@@ -30,7 +31,7 @@ _ASKING_MODE = re.compile(r"""["']manual["']""")
 
 def plan(launch: Launch) -> Plan:
     """The command line, and the files that it names."""
-    program = find_program("claude", launch.env, "npm install -g @anthropic-ai/claude-code")
+    program = find_program("claude", launch.env, INSTALL)
     known = help_of(program, launch.env)
     unattended = not asks(launch.env) and not sets_permissions(launch.args)
     argv = [program, "--settings", str(launch.folder / SETTINGS_FILE)]
@@ -53,7 +54,7 @@ def plan(launch: Launch) -> Plan:
         SETTINGS_FILE: json.dumps(settings(launch.folder / HOOKS_FILE, hooks, unattended=unattended)),
         INSTRUCTIONS_FILE: instructions,
     }
-    if _has_login(launch.env):
+    if has_login(launch.env):
         files[LOGIN_FILE] = ""
     env = {"DISABLE_AUTOUPDATER": "1"}
     return Plan(argv=(*argv, *launch.args), env=env, files=files, continues=bool(conversation))
@@ -65,7 +66,7 @@ def find_conversation(hooks: Path) -> str:
     return told.session if told.transcript and Path(told.transcript).exists() else ""
 
 
-def _has_login(env: Mapping[str, str]) -> bool:
+def has_login(env: Mapping[str, str]) -> bool:
     """Whether the user has logged in; the credentials themselves are not read."""
     home = Path(env.get("HOME") or Path.home())
     named = env.get("CLAUDE_CONFIG_DIR")

@@ -1,28 +1,45 @@
 """How the server drives Claude Code."""
 
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Final
 
 from quintet.api.status import AT_REST, TerminalStatus
-from quintet.providers.base import Dialog, Launch, Plan, Provider, TurnRecord
+from quintet.providers.base import Dialog, Launch, Login, Plan, Provider, TurnRecord
 from quintet.providers.choices import find_dialog
 from quintet.providers.claude_code import dialogs, launch, screen
 from quintet.providers.claude_code.record import Hooks, Spending, read_hook, read_transcript
 from quintet.providers.following import Follower, size_of
 from quintet.providers.screen import Screen
 
+KEYS: Final = (
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CODE_USE_BEDROCK",
+    "CLAUDE_CODE_USE_VERTEX",
+)
+"""variables that stand for a login"""
+
 
 class ClaudeCodeProvider(Provider):
     """The Claude Code CLI of Anthropic."""
 
     name: ClassVar[str] = "claude_code"
+    program: ClassVar[str] = "claude"
+    install: ClassVar[str] = launch.INSTALL
+    tested: ClassVar[tuple[str, str]] = ("2.0.37", "2.1.325")
     prompts: ClassVar[tuple[str, ...]] = ("❯ ", "> ")
     commands: ClassVar[frozenset[str]] = frozenset({"/rename", "/exit", "/quit"})
     accept_key: ClassVar[str] = "1"
 
     def launch(self, launch_: Launch) -> Plan:
         return launch.plan(launch_)
+
+    def login(self, program: str, env: Mapping[str, str]) -> Login:  # noqa: ARG002 - the hook's signature
+        found = launch.has_login(env) or any(env.get(name) for name in KEYS)
+        return Login.FOUND if found else Login.NOT_SEEN
 
     def read_screen(self, screen_: Screen) -> TerminalStatus:
         return screen.read_screen(screen_)

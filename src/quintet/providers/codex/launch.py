@@ -14,6 +14,7 @@ from quintet.providers.codex.databases import make_ready
 from quintet.providers.codex.rollouts import conversation_id, find_rollout, mark
 from quintet.providers.programs import asks, find_program, help_of, knows
 
+INSTALL: Final = "npm install -g @openai/codex"
 NOTES: Final = "codex.json"
 _WHERE_KNOWN: Final = ("--no-daemon", "--no-alt-screen")
 """a daemon would outlive the run; without the alternate screen the scrollback holds the conversation"""
@@ -42,7 +43,7 @@ class Notes:
 
 def plan(launch: Launch) -> Plan:
     """The command line and the notes for the record reader."""
-    program = find_program("codex", launch.env, "npm install -g @openai/codex")
+    program = find_program("codex", launch.env, INSTALL)
     known = help_of(program, launch.env)
     home = codex_home(launch.env)
     make_ready(program, home, launch.env)

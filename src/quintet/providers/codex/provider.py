@@ -1,14 +1,16 @@
 """How the server drives Codex."""
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Final
 
 from quintet.api.status import AT_REST, TerminalStatus
-from quintet.providers.base import Dialog, Launch, Plan, Provider, TurnRecord
+from quintet.providers.base import Dialog, Launch, Login, Plan, Provider, TurnRecord
 from quintet.providers.choices import find_dialog
 from quintet.providers.codex import dialogs, launch, screen
+from quintet.providers.codex.login import find_login
 from quintet.providers.codex.record import Rollout, read_line
 from quintet.providers.codex.rollouts import find_rollout
 from quintet.providers.following import Follower, size_of
@@ -24,12 +26,18 @@ class CodexProvider(Provider):
     """The Codex CLI of OpenAI."""
 
     name: ClassVar[str] = "codex"
+    program: ClassVar[str] = "codex"
+    install: ClassVar[str] = launch.INSTALL
+    tested: ClassVar[tuple[str, str]] = ("0.66.0", "0.166.0")
     prompts: ClassVar[tuple[str, ...]] = ("› ",)
     commands: ClassVar[frozenset[str]] = frozenset({"/rename", "/quit", "/exit"})
     exit_command: ClassVar[str] = "/quit"
 
     def launch(self, launch_: Launch) -> Plan:
         return launch.plan(launch_)
+
+    def login(self, program: str, env: Mapping[str, str]) -> Login:
+        return find_login(program, env)
 
     def read_screen(self, screen_: Screen) -> TerminalStatus:
         return screen.read_screen(screen_)

@@ -1,0 +1,70 @@
+"""`quintet completion`: what a shell needs to complete commands, options, runs, roles and providers."""
+
+import os
+from pathlib import Path
+from typing import Final
+
+import click
+from click.shell_completion import CompletionItem, get_completion_class
+
+from quintet.errors import RunError
+from quintet.roles import ROLES
+
+VARIABLE: Final = "_QUINTET_COMPLETE"
+PLACES: Final = {
+    "bash": "~/.local/share/bash-completion/completions/quintet",
+    "zsh": "~/.zfunc/_quintet",
+    "fish": "~/.config/fish/completions/quintet.fish",
+}
+"""where each shell looks for completions of the user's"""
+HINTS: Final = {
+    "bash": "New shells complete it, where the package bash-completion is installed.",
+    "zsh": "Put this line into ~/.zshrc:  fpath+=~/.zfunc; autoload -Uz compinit; compinit",
+    "fish": "New shells complete it.",
+}
+
+
+@click.command("completion")
+@click.argument("shell", required=False, type=click.Choice(list(PLACES)))
+@click.option("--install", is_flag=True, help="Write it where the shell looks for it, instead of printing it.")
+def completion_command(shell: str | None, install: bool) -> None:
+    """Print the completion script of a shell, by default of yours, or install it."""
+    shell = shell or Path(os.environ.get("SHELL", "")).name
+    kind = get_completion_class(shell) if shell in PLACES else None
+    if kind is None:
+        raise RunError(f"name your shell: quintet completion {'|'.join(PLACES)}")
+    from quintet.cli.main import cli  # noqa: PLC0415 - the command line is what is completed
+
+    # click's own `source` would start bash to look at its release
+    script = kind(cli, {}, "quintet", VARIABLE)
+    text = script.source_template % script.source_vars()
+    if not install:
+        click.echo(text)
+        return
+    path = Path(PLACES[shell]).expanduser()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise RunError(f"{path}: cannot be written ({error.strerror})") from None
+    click.echo(f"Written: {path}\n{HINTS[shell]}")
+
+
+def complete_run(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """The runs of the project."""
+    from quintet.watch.runs import run_folders  # noqa: PLC0415
+
+    wd = context.params.get("wd") or Path()
+    return [CompletionItem(folder.name) for folder in run_folders(Path(wd)) if folder.name.startswith(begun)]
+
+
+def complete_role(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """The five roles."""
+    return [CompletionItem(role.name) for role in ROLES if role.name.startswith(begun)]
+
+
+def complete_session(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """The sessions that have a socket; whether they live is not asked."""
+    from quintet.server.places import Places  # noqa: PLC0415
+
+    return [CompletionItem(name) for name in Places().session_names() if name.startswith(begun)]

@@ -1,0 +1,63 @@
+"""`quintet init`: a project made ready for its first task."""
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from quintet.config.table import OWN_PROVIDERS
+from quintet.errors import RunError
+from quintet.setup import openspec
+from quintet.setup.project import LEFT, WRITTEN, installed_agents, write_project
+
+
+def init(wd: Path, provider: str | None, with_openspec: bool | None, yes: bool) -> None:
+    """Say what is installed, write what is missing, set OpenSpec up on request, and say what comes next."""
+    agents = installed_agents(os.environ)
+    for name in OWN_PROVIDERS:
+        if name in agents:
+            _tell("found", f"{name}: {agents[name]}")
+    chosen = provider or next((name for name in OWN_PROVIDERS if name in agents), OWN_PROVIDERS[0])
+    if not agents:
+        _tell("not found", "any agent CLI; quintet doctor says how to install one")
+    acts = list(write_project(wd, chosen))
+    for act in acts:
+        _tell(act.what, f"{act.path}{f' ({act.note})' if act.note else ''}")
+    providers = list(dict.fromkeys([chosen, *agents]))
+    changed = _openspec(wd, providers, with_openspec, yes)
+    if not changed and not any(act.is_change for act in acts):
+        click.echo("\nNothing had to be done.")
+    click.echo('\nNext:\n  quintet new "what you want, in one line"\n  quintet doctor')
+
+
+def _tell(what: str, text: str) -> None:
+    click.echo(f"  {what:<14} {text}")
+
+
+def _openspec(wd: Path, providers: list[str], wished: bool | None, yes: bool) -> bool:
+    """Set OpenSpec up where it is missing and wished for; whether anything was done."""
+    missing = openspec.missing_workflows(wd, providers)
+    if openspec.is_set_up(wd) and not missing:
+        _tell(LEFT, "openspec/ (set up, with all workflows that the prompts use)")
+        return False
+    names = ", ".join(name for name in providers if name in openspec.TOOLS)
+    if wished is False or not (names or wished):
+        return False
+    if not openspec.version():
+        _tell("not found", f"openspec; {openspec.INSTALL}, then quintet init again")
+        return False
+    if wished is None and not yes:
+        if not sys.stdin.isatty():
+            _tell("left out", "OpenSpec; quintet init --openspec sets it up")
+            return False
+        if not click.confirm(
+            f"Set up OpenSpec for {names}? The analyst writes its specifications with it", default=True
+        ):
+            return False
+    added = openspec.set_up(wd, providers)
+    if left := openspec.missing_workflows(wd, providers):
+        told = "; ".join(f"{', '.join(ones)} for {name}" for name, ones in left.items())
+        raise RunError(f"OpenSpec has not set up {told}; its releases from 1.13 on do: {openspec.INSTALL}")
+    _tell(WRITTEN, f"openspec/, {len(added)} files with those for {names or 'no agent'} (explore, ff, apply)")
+    return bool(added)

@@ -1,0 +1,1 @@
+"""Everything around a run: setting up a project, beginning a task, finding faults, clearing up."""

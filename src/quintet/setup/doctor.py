@@ -1,0 +1,154 @@
+"""What `quintet doctor` looks at: first the machine, then the project, its task and its run."""
+
+import os
+import platform
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from quintet import __version__
+from quintet.api.client import ApiClient
+from quintet.config import CONFIG_FILE, Settings, find_config, load_settings
+from quintet.errors import ApiError, ConfigError, ProfileError, StateError
+from quintet.loop.lint import lint
+from quintet.loop.lock import worker
+from quintet.loop.prompts.own import faults_of
+from quintet.loop.saved import why_not
+from quintet.loop.state import Status, load_state
+from quintet.server.profiles import load_profile
+from quintet.setup import openspec
+from quintet.setup.checks import Check, failure, ok, warning
+from quintet.setup.leftovers import count_leftovers
+from quintet.setup.machine import check_agents, check_git, check_places, check_tmux
+
+
+def examine(env: Mapping[str, str], flags: Mapping[str, Any], config_file: Path | None, cwd: Path) -> Iterator[Check]:
+    """All checks. What another server takes care of is not looked for here."""
+    yield ok("quintet", f"{__version__}, Python {platform.python_version()} at {sys.executable}")
+    try:
+        settings = load_settings(config_file, env, flags, cwd).settings
+    except ConfigError as error:
+        yield check_tmux()
+        yield failure("settings", str(error), "correct it; quintet config shows what is in effect")
+        return
+    if settings.api:
+        yield _server(settings.api)
+    else:
+        yield check_tmux()
+        yield check_places()
+    yield check_git(settings.wd)
+    yield _settings(config_file or find_config(env, flags, cwd))
+    if not settings.api:
+        yield from check_agents(env, {agent.provider for agent in settings.agents.values()})
+        yield from _profiles(settings)
+    yield from _prompts(settings)
+    yield _project(settings)
+    yield from _openspec(settings)
+    yield from _task(settings)
+    yield _run(settings)
+    yield _leftovers(settings)
+
+
+def _settings(found: Path | None) -> Check:
+    if found is None:
+        return warning("settings", f"no {CONFIG_FILE}; defaults, variables and options", "quintet init writes one")
+    return ok("settings", str(found))
+
+
+def _server(api: str) -> Check:
+    client = ApiClient(api, "", token=os.environ.get("QUINTET_TOKEN", "").strip())
+    try:
+        client.health()
+    except ApiError as error:
+        return failure("server", str(error), "start it, or leave API out: a run brings its own server")
+    finally:
+        client.close()
+    return ok("server", f"{api} answers")
+
+
+def _profiles(settings: Settings) -> Iterator[Check]:
+    for role, agent in settings.agents.items():
+        try:
+            load_profile(agent.profile)
+        except ProfileError as error:
+            yield failure("profiles", f"agents.{role}.profile: {error}", "quintet profiles list shows them")
+
+
+def _prompts(settings: Settings) -> Iterator[Check]:
+    if not settings.prompts_dir:
+        return
+    faults = list(faults_of(settings.prompts_dir))
+    for fault in faults:
+        yield failure("prompts", fault, "quintet prompts show NAME prints the shipped text")
+    if not faults:
+        yield ok("prompts", f"of your own in {settings.prompts_dir}")
+
+
+def _project(settings: Settings) -> Check:
+    if not os.access(settings.wd, os.R_OK | os.W_OK | os.X_OK):
+        return failure("project", f"{settings.wd} cannot be written", "give yourself the right to write there")
+    return ok("project", str(settings.wd))
+
+
+def _openspec(settings: Settings) -> Iterator[Check]:
+    release = openspec.version()
+    if not release:
+        yield warning("openspec", "not installed; the analyst's prompts ask for it", openspec.INSTALL)
+        return
+    providers = {agent.provider for agent in settings.agents.values()}
+    missing = openspec.missing_workflows(settings.wd, sorted(providers))
+    if not openspec.is_set_up(settings.wd):
+        yield warning("openspec", f"{release}; not set up in this project", "quintet init --openspec")
+    elif missing:
+        told = "; ".join(f"{', '.join(ones)} for {name}" for name, ones in missing.items())
+        yield warning("openspec", f"{release}; workflows are missing: {told}", "quintet init --openspec")
+    else:
+        yield ok("openspec", f"{release}, set up in this project")
+
+
+def _task(settings: Settings) -> Iterator[Check]:
+    if not settings.prompt.strip():
+        yield ok("task", 'none in the settings; quintet run TASK.md names one, quintet new "..." begins one')
+        return
+    source = settings.prompt_file or "the setting prompt"
+    findings = lint(settings.prompt)
+    for finding in findings:
+        found = f"{source}, line {finding.line}: {finding.text}"
+        bad = failure if finding.is_error else warning
+        yield bad("task", found, f"correct it; quintet lint {settings.prompt_file or 'TASK.md'} looks again")
+    if not findings:
+        yield ok("task", source)
+
+
+def _run(settings: Settings) -> Check:
+    if pid := worker(settings.wd):
+        told = f"one is at work here (process {pid})"
+        return failure("run", told, "quintet watch shows it; another can start when it has ended")
+    try:
+        saved = load_state(settings.state_file, settings.provider)
+    except StateError as error:
+        return _no_resume(settings, str(error)) or warning("run", str(error), "nothing; the next run puts it aside")
+    reason = why_not(saved, settings.wd) if saved else "there is no saved run"
+    if refused := _no_resume(settings, reason):
+        return refused
+    if saved is None:
+        return ok("run", "none yet")
+    if saved.final_status is not Status.RUNNING:
+        return ok("run", f"the last one, {saved.run_id}, ended with {saved.final_status}")
+    if reason:
+        return warning("run", reason, "nothing; the next run begins anew")
+    why = f": {saved.last_error}" if saved.last_error else ""
+    return warning("run", f"{saved.run_id} is unfinished{why}", "quintet run goes on with it; RESUME=0 begins anew")
+
+
+def _no_resume(settings: Settings, reason: str) -> Check | None:
+    """Where the settings insist on going on, and there is nothing to go on with."""
+    return failure("run", f"cannot resume: {reason}", "leave RESUME out") if settings.resume and reason else None
+
+
+def _leftovers(settings: Settings) -> Check:
+    number = count_leftovers(settings.wd)
+    if number:
+        return warning("leftovers", f"{number} of old runs", "quintet clean lists and removes them")
+    return ok("leftovers", "none")

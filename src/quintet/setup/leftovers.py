@@ -1,0 +1,138 @@
+"""What old runs have left behind, and removing it. A run that is at work, or could go on, loses nothing."""
+
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from quintet.errors import QuintetError, RunError, StateError
+from quintet.loop.lock import worker
+from quintet.loop.state import State, Status, load_state
+from quintet.server.places import PREFIX, Places
+from quintet.server.roster import Seat, roster, stop
+from quintet.server.sockets import is_dead
+from quintet.watch.model import FAIL, PASS
+from quintet.watch.runs import TMP, read_run, run_folders
+from quintet.watch.terminals import DISCOVERY
+
+YOUNG_SECONDS: Final = 3600.0
+"""what is younger may belong to a terminal that is just being started"""
+_RUN_OF_SESSION = re.compile(re.escape(PREFIX) + r"(\d{8}-\d{6}-[0-9a-f]{6})-[0-9a-f]{4}")
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """One thing that nobody needs any more."""
+
+    what: str
+    where: str
+    remove: Callable[[], None]
+
+
+def dead_terminals(now: float | None = None) -> Iterator[Leftover]:
+    """Sockets that nobody listens at, and the folders of terminals that are gone."""
+    places, now = Places(), time.time() if now is None else now
+    gone = [path for path in sorted(places.sockets.iterdir()) if _is_old(path, now) and is_dead(path)]
+    for path in gone:
+        yield Leftover("a dead socket", str(path), partial(path.unlink, missing_ok=True))
+    for folder in sorted(places.terminals.iterdir()):
+        socket = places.socket(folder.name)
+        inner = [folder, *(folder.iterdir() if folder.is_dir() else ())]
+        if all(_is_old(path, now) for path in inner) and (socket in gone or not socket.exists()):
+            yield Leftover("the folder of terminals that are gone", str(folder), partial(_remove_folder, folder))
+
+
+def dead_word(wd: Path) -> Iterator[Leftover]:
+    """The note of a server that died without taking it back."""
+    path = wd / TMP / DISCOVERY
+    try:
+        pid = json.loads(path.read_text(encoding="utf-8")).get("pid")
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        yield Leftover("the note of a server that is gone", str(path), partial(path.unlink, missing_ok=True))
+    except (OSError, ValueError, AttributeError, TypeError, OverflowError):
+        return
+
+
+def ended_sessions() -> Iterator[Leftover]:
+    """Terminals that live on although their run has ended or was left behind."""
+    first: dict[str, Seat] = {}
+    for seat in roster():
+        first.setdefault(seat.session, seat)
+    for name, seat in first.items():
+        if not seat.silent and (why := why_ended(name, Path(seat.cwd))):
+            yield Leftover(
+                f"terminals of a run that {why}", f"{name} ({seat.cwd})", partial(_stop, name, Path(seat.cwd))
+            )
+
+
+def why_ended(session: str, wd: Path) -> str:
+    """Why the run of a session is over; empty where it is not, or where that cannot be told."""
+    match = _RUN_OF_SESSION.fullmatch(session)
+    if match is None:
+        return ""
+    if not wd.is_dir():
+        return "has lost its project"
+    folder = wd / TMP / match[1]
+    status = read_run(folder).status if folder.is_dir() else ""
+    if status in (PASS, FAIL):
+        return f"ended with {status}"
+    saved = _saved(wd)
+    return "was left behind by a newer one" if saved and saved.run_id and saved.run_id != match[1] else ""
+
+
+def old_runs(wd: Path, keep: int) -> Iterator[Leftover]:
+    """The folders of a project's runs, but for the newest and for one that could go on."""
+    if pid := worker(wd):
+        raise RunError(f"{wd}: a run is at work here (process {pid}); its folders are left alone")
+    saved = _saved(wd)
+    current = saved.run_id if saved and saved.final_status is Status.RUNNING else ""
+    for folder in run_folders(wd)[keep:]:
+        if folder.name != current and not folder.is_symlink():
+            yield Leftover("the folder of an old run", str(folder), partial(_remove_run, wd, folder))
+
+
+def _saved(wd: Path) -> State | None:
+    try:
+        return load_state(wd / TMP / "quintet-state.json")
+    except StateError:
+        return None
+
+
+def _is_old(path: Path, now: float) -> bool:
+    try:
+        return now - path.lstat().st_mtime > YOUNG_SECONDS
+    except OSError:
+        return False
+
+
+def _stop(session: str, wd: Path) -> None:
+    if why_ended(session, wd):  # asked again: somebody may have gone on with it in the meantime
+        stop(session)
+
+
+def _remove_run(wd: Path, folder: Path) -> None:
+    if worker(wd):
+        raise RunError(f"{folder}: a run has been started here; its folders are left alone")
+    _remove_folder(folder)
+
+
+def _remove_folder(folder: Path) -> None:
+    try:
+        shutil.rmtree(folder)
+    except OSError as error:
+        raise RunError(f"{error.filename or folder}: cannot be removed ({error.strerror})") from None
+
+
+def count_leftovers(wd: Path) -> int:
+    """How much there is to clear up without any further choice."""
+    try:
+        return len([*dead_terminals(), *dead_word(wd)])
+    except (OSError, QuintetError):
+        return 0

@@ -1,0 +1,106 @@
+"""The machine: tmux, git, the private folder, and the agent CLIs."""
+
+import os
+import shutil
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from quintet.errors import ServerError
+from quintet.loop import command
+from quintet.providers.base import Login, Provider
+from quintet.providers.programs import version_of
+from quintet.providers.registry import find_provider, provider_names
+from quintet.providers.scripted.provider import SCENARIO_VARIABLE
+from quintet.server.places import Places
+from quintet.server.tmux import check_version, find_tmux
+from quintet.setup.checks import Check, failure, ok, warning
+from quintet.setup.project import is_repository
+
+_SECONDS: Final = 60.0
+
+
+def check_tmux() -> Check:
+    try:
+        program = find_tmux()
+        check_version()
+    except ServerError as error:
+        return failure("tmux", str(error), "install tmux 3.2 or later")
+    return ok("tmux", f"{_said(program, '-V').removeprefix('tmux ')} at {program}")
+
+
+def check_places() -> Check:
+    """The folder of the sockets."""
+    try:
+        return ok("sockets", f"in {Places().root}")
+    except ServerError as error:
+        return failure("sockets", str(error), "set XDG_STATE_HOME to a folder of yours")
+
+
+def check_git(wd: Path) -> Check:
+    program = shutil.which("git")
+    if program is None:
+        return warning("git", "not installed", "install git; without it no change can be seen or taken back")
+    said = _said(program, "--version").removeprefix("git version ")
+    if not is_repository(wd):
+        return warning("git", f"{said}; {wd} is no repository", "git init, so that what agents do can be taken back")
+    return ok("git", said)
+
+
+def check_agents(env: Mapping[str, str], needed: Collection[str]) -> Iterator[Check]:
+    """Each agent CLI: those that the settings name have to be there."""
+    for name in provider_names():
+        provider = find_provider(name)
+        if provider is None:
+            continue
+        if provider.program:
+            yield _agent(provider, env, is_needed=name in needed)
+        elif name in needed:
+            yield _scripted(name, env)
+
+
+def _agent(provider: Provider, env: Mapping[str, str], *, is_needed: bool) -> Check:
+    program = shutil.which(provider.program, path=env.get("PATH"))
+    if not is_needed:
+        return ok(provider.name, f"{f'at {program}' if program else 'not installed'}; the settings do not name it")
+    if program is None:
+        return failure(provider.name, f"{provider.program} is not on PATH", provider.install)
+    release = version_of(program, env)
+    if not release:
+        return failure(provider.name, f"{program} does not tell its release", f"try {program} --version")
+    login = provider.login(program, env)
+    said = f"{'.'.join(map(str, release))} at {program}; {login}"
+    by_login = f"run {provider.program} once and log in"
+    if login is Login.MISSING:
+        return failure(provider.name, said, by_login)
+    oldest, newest = (_numbers(text) for text in provider.tested)
+    if release > newest:
+        told = f"{said}; newer than the releases that were tested (up to {provider.tested[1]})"
+        return warning(provider.name, told, "nothing; should a run wait in vain, try that release")
+    if release < oldest:
+        told = f"{said}; older than the releases that were tested (from {provider.tested[0]} on)"
+        return warning(provider.name, told, provider.install)
+    if login is Login.NOT_SEEN:
+        return warning(provider.name, said, f"{by_login}, if you have not")
+    return ok(provider.name, said)
+
+
+def _scripted(name: str, env: Mapping[str, str]) -> Check:
+    scenario = env.get(SCENARIO_VARIABLE, "")
+    if scenario and not Path(scenario).is_file():
+        return failure(
+            name, f"{SCENARIO_VARIABLE}: {scenario} is not there", "name a scenario file, as an absolute path"
+        )
+    if not scenario:
+        return warning(
+            name, "without a script every agent says only: Done.", f"set {SCENARIO_VARIABLE} to a scenario file"
+        )
+    return ok(name, f"follows {scenario}")
+
+
+def _numbers(release: str) -> tuple[int, ...]:
+    return tuple(map(int, release.split(".")))
+
+
+def _said(program: str, question: str) -> str:
+    return command.run([program, question], Path(os.sep), _SECONDS).last_line

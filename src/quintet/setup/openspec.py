@@ -1,0 +1,98 @@
+"""OpenSpec in a project: whether it is set up with the workflows that the prompts name, and setting it up."""
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from quintet.errors import RunError
+from quintet.loop import command
+
+PROGRAM: Final = "openspec"
+INSTALL: Final = "npm install -g @fission-ai/openspec"
+WORKFLOWS: Final = {"explore": "openspec-explore", "ff": "openspec-ff-change", "apply": "openspec-apply-change"}
+"""the workflows that the prompts name, each with its skill"""
+_SECONDS: Final = 120.0
+_QUIET: Final = {"OPENSPEC_TELEMETRY": "0", "NO_COLOR": "1"}
+
+
+@dataclass(frozen=True)
+class Tool:
+    """How OpenSpec calls an agent CLI, and where a workflow for it may be."""
+
+    name: str
+    skills: tuple[str, ...]
+    commands: str
+
+    def has(self, wd: Path, workflow: str) -> bool:
+        places = [wd / folder / WORKFLOWS[workflow] / "SKILL.md" for folder in self.skills]
+        return any(path.exists() for path in [*places, wd / Path(self.commands.format(workflow)).expanduser()])
+
+
+TOOLS: Final[Mapping[str, Tool]] = {
+    "codex": Tool("codex", (".agents/skills", ".codex/skills"), "~/.codex/prompts/opsx-{}.md"),
+    "claude_code": Tool("claude", (".claude/skills",), ".claude/commands/opsx/{}.md"),
+}
+"""by provider"""
+
+
+def is_set_up(wd: Path) -> bool:
+    return (wd / "openspec").is_dir()
+
+
+def missing_workflows(wd: Path, providers: Iterable[str]) -> dict[str, list[str]]:
+    """By provider the workflows that its agents would look for in vain."""
+    tools = {name: TOOLS[name] for name in providers if name in TOOLS}
+    found = {name: [one for one in WORKFLOWS if not tool.has(wd, one)] for name, tool in tools.items()}
+    return {name: missing for name, missing in found.items() if missing}
+
+
+def version() -> str:
+    """What the installed OpenSpec calls itself; empty where there is none."""
+    if shutil.which(PROGRAM) is None:
+        return ""
+    outcome = command.run([PROGRAM, "--version"], Path.cwd(), _SECONDS, _QUIET)
+    return outcome.last_line.strip() or "of an unknown release"
+
+
+def set_up(wd: Path, providers: Iterable[str]) -> list[Path]:
+    """Set OpenSpec up for the agents; the files that were added.
+
+    It is done in a folder of its own, and only what the project lacks is copied: OpenSpec itself would write over
+    files that the user has changed. The fast-forward workflow is not in its default profile; the profile that asks
+    for it is a temporary one, so that the user's own settings stay as they are.
+    """
+    tools = ",".join(TOOLS[name].name for name in providers if name in TOOLS) or "none"
+    with tempfile.TemporaryDirectory(prefix="quintet-openspec-") as place:
+        settings = Path(place) / "config" / "openspec" / "config.json"
+        settings.parent.mkdir(parents=True)
+        settings.write_text(json.dumps({"profile": "custom", "delivery": "both", "workflows": [*WORKFLOWS]}))
+        added = []
+        for name, more in {"users": {}, "ours": {"XDG_CONFIG_HOME": str(settings.parent.parent)}}.items():
+            made = Path(place) / name
+            made.mkdir()
+            outcome = command.run([PROGRAM, "init", "--tools", tools, "."], made, _SECONDS, _QUIET | more)
+            if outcome.exit_code:
+                by_hand = f"try it by hand: openspec init --tools {tools}"
+                raise RunError(f"openspec init failed: {outcome.last_line}; {by_hand}")
+            added += _copy_missing(made, wd)
+        return added
+
+
+def _copy_missing(source: Path, target: Path) -> list[Path]:
+    added = []
+    for path in sorted(source.rglob("*")):
+        place = target / path.relative_to(source)
+        if path.is_dir() or os.path.lexists(place):
+            continue
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, place)
+        except OSError as error:
+            raise RunError(f"{place}: cannot be written ({error.strerror})") from None
+        added.append(place)
+    return added

@@ -1,0 +1,118 @@
+"""What `quintet init` writes into a project: its settings, their schema, a task template, an ignore entry.
+
+A file of the user's is never changed, but for one line at the end of `.gitignore`.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from quintet.config import CONFIG_FILE
+from quintet.config.schema import SCHEMA_KEY, json_schema
+from quintet.errors import RunError
+from quintet.loop import command
+from quintet.loop.responses import TMP
+from quintet.providers.registry import find_provider, provider_names
+from quintet.setup.tasks import TEMPLATE, shipped_template
+
+SCHEMA_FILE: Final = Path(".quintet") / "schema.json"
+OURS: Final = "Written by quintet init, which brings it up to date; changes to it are lost."
+WRITTEN, UPDATED, LEFT = "written", "updated", "left as it is"
+_GIT_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True)
+class Act:
+    """What became of one file."""
+
+    path: str
+    what: str
+    note: str = ""
+
+    @property
+    def is_change(self) -> bool:
+        return self.what != LEFT
+
+
+def installed_agents(env: Mapping[str, str]) -> dict[str, str]:
+    """By provider where its agent CLI is, for those that are installed."""
+    found = {}
+    for name in provider_names():
+        provider = find_provider(name)
+        program = shutil.which(provider.program, path=env.get("PATH")) if provider and provider.program else None
+        if program:
+            found[name] = program
+    return found
+
+
+def write_project(wd: Path, provider: str) -> Iterator[Act]:
+    """Write what is missing, and say of every file what became of it."""
+    try:
+        yield _settings(wd, provider)
+        yield _schema(wd)
+        yield _write_new(wd, TEMPLATE, shipped_template(), "what quintet new begins with; change it as you like")
+        yield _ignore(wd)
+    except OSError as error:
+        raise RunError(f"{error.filename}: cannot be written ({error.strerror})") from None
+
+
+def is_repository(wd: Path) -> bool:
+    outcome = command.run(["git", "rev-parse", "--is-inside-work-tree"], wd, _GIT_SECONDS)
+    return outcome.exit_code == 0 and outcome.output.strip() == "true"
+
+
+def _settings(wd: Path, provider: str) -> Act:
+    document: dict[str, Any] = {
+        SCHEMA_KEY: f"./{SCHEMA_FILE.as_posix()}",
+        "provider": provider,
+        "project_test_cmd": "",
+        "verify_cmd": "",
+        "post_processing": {"openspec_archive": False, "git_commit": False},
+    }
+    return _write_new(wd, Path(CONFIG_FILE), _json(document), "the settings; quintet config shows all of them")
+
+
+def _schema(wd: Path) -> Act:
+    """The schema is ours: it follows the installed release, unless somebody has put another file there."""
+    path, text = wd / SCHEMA_FILE, _json({"$comment": OURS} | json_schema())
+    if not path.exists():
+        return _write_new(wd, SCHEMA_FILE, text, "by which editors complete the settings")
+    found = path.read_text(encoding="utf-8", errors="replace")
+    if found == text or OURS not in found:
+        return Act(SCHEMA_FILE.as_posix(), LEFT)
+    path.write_text(text, encoding="utf-8")
+    return Act(SCHEMA_FILE.as_posix(), UPDATED, "to the settings of this release")
+
+
+def _write_new(wd: Path, name: Path, text: str, note: str) -> Act:
+    path = wd / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        return Act(name.as_posix(), LEFT)
+    return Act(name.as_posix(), WRITTEN, note)
+
+
+def _ignore(wd: Path) -> Act:
+    """Keep what runs leave out of commits, also where nobody asks git's nested ignore files."""
+    entry, name = f"{TMP}/", ".gitignore"
+    if not is_repository(wd):
+        return Act(name, LEFT, "this is no git repository; git init makes one, and lets you take back what agents do")
+    asked = command.run(["git", "check-ignore", "--quiet", "--no-index", entry], wd, _GIT_SECONDS)
+    path = wd / name
+    if asked.exit_code == 0:
+        return Act(name, LEFT)
+    before = path.read_bytes() if path.exists() else b""
+    ending = b"\r\n" if b"\r\n" in before else b"\n"
+    with path.open("ab") as file:
+        file.write((ending if before and not before.endswith(b"\n") else b"") + entry.encode() + ending)
+    return Act(name, UPDATED if before else WRITTEN, f"{entry} holds what runs leave")
+
+
+def _json(document: Any) -> str:
+    return json.dumps(document, ensure_ascii=False, indent=2) + "\n"

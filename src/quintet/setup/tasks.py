@@ -1,0 +1,55 @@
+"""A new task file, from the project's own template or the shipped one."""
+
+import re
+import unicodedata
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+from quintet.errors import TaskError
+
+TEMPLATE: Final = Path(".quintet") / "task.md"
+"""the project's own template"""
+FOLDER: Final = Path("tasks")
+SLOT: Final = "<<task>>"
+_LONGEST_NAME: Final = 60
+
+
+def shipped_template() -> str:
+    return (files(__package__) / "task-template.md").read_text(encoding="utf-8")
+
+
+def new_task(sentence: str, wd: Path, path: Path | None = None) -> Path:
+    """Write a task file that begins with a sentence; what else belongs into it stands there as blanks."""
+    sentence = " ".join(sentence.split())
+    if not sentence:
+        raise TaskError('say in one line what you want, for instance: quintet new "Add a --json option to report"')
+    template = wd / TEMPLATE
+    try:
+        text = template.read_text(encoding="utf-8-sig") if template.exists() else shipped_template()
+    except (OSError, UnicodeDecodeError):
+        raise TaskError(f"{template}: cannot be read; mend or remove it") from None
+    if SLOT not in text:
+        raise TaskError(f"{template}: has no {SLOT}, where the task's first line belongs; add it or remove the file")
+    target = path or wd / FOLDER / f"{slug(sentence)}.md"
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("x", encoding="utf-8") as file:
+            file.write(text.replace(SLOT, sentence))
+    except FileExistsError:
+        raise TaskError(f"{target}: is there already; choose another name with --output") from None
+    except OSError as error:
+        raise TaskError(f"{target}: cannot be written ({error.strerror})") from None
+    return target
+
+
+def slug(sentence: str) -> str:
+    """A file's name for a sentence."""
+    plain = unicodedata.normalize("NFKD", sentence).encode("ascii", "ignore").decode().lower()
+    name = ""
+    for word in re.findall(r"[a-z0-9]+", plain):
+        longer = f"{name}-{word}" if name else word[:_LONGEST_NAME]
+        if len(longer) > _LONGEST_NAME:
+            break
+        name = longer
+    return name or "task"

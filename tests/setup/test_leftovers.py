@@ -1,0 +1,199 @@
+"""`quintet clean`: what old runs have left goes, and a run that lives or could go on loses nothing."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from quintet.errors import RunError
+from quintet.loop.journal import Journal, RunFinished, RunStarted
+from quintet.loop.state import State, Status, Terminal, save_state
+from quintet.roles import ROLES
+from quintet.server.roster import Seat
+from quintet.setup import leftovers
+from quintet.setup.leftovers import YOUNG_SECONDS, dead_terminals, old_runs, why_ended
+from tests.setup.conftest import Desk
+
+OLD = time.time() + 2 * YOUNG_SECONDS
+RUN, NEWER = "20260101-000000-aaaaaa", "20260102-000000-bbbbbb"
+SESSION = f"cao-{RUN}-0123"
+
+
+@pytest.fixture(autouse=True)
+def state_home(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", desk.env["XDG_STATE_HOME"])
+
+
+@pytest.fixture
+def places(desk: Desk) -> Path:
+    root = Path(desk.env["XDG_STATE_HOME"]) / "quintet"
+    for name in ("s", "t"):
+        (root / name).mkdir(parents=True, mode=0o700)
+    return root
+
+
+def bound(path: Path) -> socket.socket:
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    made.bind(str(path))
+    return made
+
+
+@pytest.fixture
+def living(places: Path) -> Iterator[Path]:
+    path = places / "s" / "cao-living"
+    with bound(path) as listener:
+        listener.listen()
+        (places / "t" / "cao-living" / "0").mkdir(parents=True)
+        yield path
+
+
+def run_folder(wd: Path, run_id: str, status: str = "PASS") -> Path:
+    folder = wd / ".tmp" / run_id
+    folder.mkdir(parents=True)
+    journal = Journal(folder / "journal.jsonl")
+    journal.write(RunStarted(run_id=run_id, wd=str(wd), start_agent=ROLES[0].name, start_commit=""))
+    if status:
+        journal.write(RunFinished(status=Status(status), round=1))
+    return folder
+
+
+def saved(wd: Path, run_id: str, status: Status = Status.RUNNING) -> None:
+    terminals = {role.name: Terminal("0" * 8, "codex") for role in ROLES}
+    save_state(
+        State(wd=str(wd), run_id=run_id, final_status=status, terminals=terminals), wd / ".tmp/quintet-state.json"
+    )
+
+
+def test_dead_sockets_and_their_folders_go_and_living_ones_stay(places: Path, living: Path) -> None:
+    bound(places / "s" / "cao-dead").close()
+    (places / "t" / "cao-dead" / "1").mkdir(parents=True)
+    (places / "t" / "cao-nowhere").mkdir()
+    found = list(dead_terminals(OLD))
+    assert [Path(one.where).relative_to(places).as_posix() for one in found] == [
+        "s/cao-dead",
+        "t/cao-dead",
+        "t/cao-nowhere",
+    ]
+    for one in found:
+        one.remove()
+    assert sorted(path.name for path in places.glob("*/*")) == ["cao-living", "cao-living"]
+    assert living.exists()
+
+
+def test_what_is_young_may_be_a_terminal_that_is_being_started(places: Path) -> None:
+    bound(places / "s" / "cao-dead").close()
+    (places / "t" / "cao-starting").mkdir()
+    assert list(dead_terminals()) == []
+
+
+@pytest.mark.parametrize("answer", ["y\n", "n\n"])
+def test_it_asks_first(desk: Desk, places: Path, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
+    (places / "t" / "cao-gone").mkdir()
+    monkeypatch.setattr(leftovers, "YOUNG_SECONDS", -1.0)
+    monkeypatch.setattr(
+        "quintet.cli.clean.sys", type("Terminal", (), {"stdin": type("In", (), {"isatty": lambda: True})})
+    )
+    done = desk.quintet("clean", answer=answer)
+    assert done.exit_code == 0, done.output
+    assert "cao-gone" in done.output
+    assert (places / "t" / "cao-gone").exists() == (answer == "n\n")
+
+
+def test_without_anybody_to_ask_nothing_goes_unless_told_so(
+    desk: Desk, places: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (places / "t" / "cao-gone").mkdir()
+    monkeypatch.setattr(leftovers, "YOUNG_SECONDS", -1.0)
+    assert isinstance(desk.quintet("clean").exception, RunError)
+    assert "1 thing would be removed" in desk.quintet("clean", "--dry-run").output
+    assert (places / "t" / "cao-gone").exists()
+    assert "1 thing removed" in desk.quintet("clean", "--yes").output
+    assert not (places / "t" / "cao-gone").exists()
+    assert desk.quintet("clean").output == "Nothing is left of old runs.\n"
+
+
+def test_the_note_of_a_server_that_is_gone(desk: Desk) -> None:
+    note = desk.wd / ".tmp/server.json"
+    note.parent.mkdir()
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    for pid, stays in ((os.getpid(), True), (dead.pid, False)):
+        note.write_text(f'{{"pid": {pid}}}')
+        assert desk.quintet("clean", "--yes").exit_code == 0
+        assert note.exists() == stays
+
+
+def test_old_runs_go_by_choice_and_the_newest_stay(desk: Desk) -> None:
+    for run_id in (RUN, NEWER):
+        run_folder(desk.wd, run_id)
+    desk.quintet("clean", "--yes")
+    assert (desk.wd / ".tmp" / RUN).exists()
+    desk.quintet("clean", "--runs", "--yes")
+    assert not (desk.wd / ".tmp" / RUN).exists()
+    assert (desk.wd / ".tmp" / NEWER).exists()
+
+
+def test_a_run_that_could_go_on_stays(desk: Desk) -> None:
+    run_folder(desk.wd, RUN, "")
+    saved(desk.wd, RUN)
+    assert list(old_runs(desk.wd, 0)) == []
+    saved(desk.wd, RUN, Status.PASS)
+    assert len(list(old_runs(desk.wd, 0))) == 1
+
+
+def test_where_a_run_is_at_work_no_run_is_removed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = run_folder(desk.wd, RUN)
+    (found,) = old_runs(desk.wd, 0)
+    monkeypatch.setattr(leftovers, "worker", lambda _: 4711)
+    with pytest.raises(RunError, match="4711"):
+        list(old_runs(desk.wd, 0))
+    with pytest.raises(RunError):
+        found.remove()
+    assert folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("status", "current", "why"),
+    [
+        ("PASS", RUN, "ended with PASS"),
+        ("FAIL", RUN, "ended with FAIL"),
+        ("", RUN, ""),
+        ("", NEWER, "was left behind by a newer one"),
+        ("", "", ""),
+    ],
+)
+def test_terminals_are_left_over_only_where_their_run_is_over(desk: Desk, status: str, current: str, why: str) -> None:
+    run_folder(desk.wd, RUN, status)
+    if current:
+        saved(desk.wd, current)
+    assert why_ended(SESSION, desk.wd) == why
+
+
+def test_terminals_that_are_no_runs_are_nobodys_to_end(desk: Desk) -> None:
+    assert why_ended("cao-mine", desk.wd) == ""
+    assert why_ended(SESSION, desk.wd) == ""
+    shutil.rmtree(desk.wd)
+    assert why_ended(SESSION, desk.wd) == "has lost its project"
+
+
+def test_a_run_that_went_on_in_the_meantime_keeps_its_terminals(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[str] = []
+    monkeypatch.setattr(leftovers, "stop", ended.append)
+    seat = Seat(SESSION, "1", "%1", "tester", "codex", "idle", str(desk.wd), 0.0, Path("x"))
+    monkeypatch.setattr(leftovers, "roster", lambda: [seat, replace(seat, session="cao-mine")])
+    run_folder(desk.wd, RUN, "")
+    saved(desk.wd, NEWER)
+    (found,) = leftovers.ended_sessions()
+    saved(desk.wd, RUN)
+    found.remove()
+    assert ended == []
+    saved(desk.wd, NEWER)
+    found.remove()
+    assert ended == [SESSION]
