@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tmux chromium demo test check browser e2e soak-real bench bench-peers screenshots clean
+.PHONY: help setup tmux chromium demo test check dist wheel-test browser e2e soak-real bench bench-peers screenshots clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,8 +36,15 @@ check: $(READY) ## types and style
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: check tmux ## types, style and all tests but those of `make browser` and `make e2e`
+test: check tmux ## types, style and all tests but those of `make wheel-test`, `make browser` and `make e2e`
 	$(BIN)/pytest -q -n 4  # most of them wait for processes, so more workers than cores
+
+dist: $(READY) ## build the wheel and the sdist into dist/
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+
+wheel-test: $(READY) tmux ## build the wheel, install it into an empty environment and use it there
+	$(BIN)/pytest -q -m wheel tests/wheel
 
 browser: $(READY) tmux chromium ## the dashboard in a real Chromium, installed where it is missing
 	$(BIN)/pytest -q -m browser tests/browser

@@ -1,0 +1,63 @@
+"""The built package, installed into an empty environment: what a user gets, not the checkout."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from zipfile import ZipFile
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Package:
+    """A wheel and an sdist, made of the checkout."""
+
+    folder: Path
+
+    @classmethod
+    def build(cls, folder: Path) -> "Package":
+        """The sdist first, and the wheel from it."""
+        _do([sys.executable, "-m", "build", "--outdir", str(folder), str(ROOT)])
+        return cls(folder)
+
+    @property
+    def wheel(self) -> Path:
+        (found,) = self.folder.glob("*.whl")
+        return found
+
+    @property
+    def sdist(self) -> Path:
+        (found,) = self.folder.glob("*.tar.gz")
+        return found
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The files of the wheel."""
+        with ZipFile(self.wheel) as wheel:
+            return frozenset(wheel.namelist())
+
+    def metadata(self) -> str:
+        (name,) = (name for name in self.names if name.endswith(".dist-info/METADATA"))
+        with ZipFile(self.wheel) as wheel:
+            return wheel.read(name).decode("utf-8")
+
+    def install(self, folder: Path, source: Path | None = None) -> Path:
+        """The command `quintet` in a virtual environment of its own."""
+        _do([sys.executable, "-m", "venv", str(folder)])
+        _do([str(folder / "bin/pip"), "install", "--quiet", "--disable-pip-version-check", str(source or self.wheel)])
+        return folder / "bin/quintet"
+
+
+def fill_in(task: Path, explore: str, scenario: str) -> None:
+    """Do what a user does with the blanks of a new task file."""
+    lines = task.read_text(encoding="utf-8").splitlines()
+    kept = [line for line in lines if "<<fill in:" not in line]
+    at = kept.index("*** SCENARIO TEST ***")
+    task.write_text("\n".join([*kept[:at], explore, *kept[at:], scenario]) + "\n", encoding="utf-8")
+
+
+def _do(command: list[str]) -> None:
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    assert done.returncode == 0, f"{' '.join(command)}: {done.stdout[-2000:]}"
