@@ -176,12 +176,23 @@ READY = f"{EARLY_0_166}\n  gpt-5-codex default · ~/proj\n"
         (UPDATE.format(first=" ", second="›"), Dialog(keys=("Enter",))),
         (TRUST, Dialog(keys=("Enter",))),
         (EARLY_0_166, Dialog()),
+        (f"WARNING: proceeding, even though something is odd\n{EARLY_0_166}", Dialog()),
         (EARLY_0_149, Dialog()),
         (READY, None),
         ("", None),
         ("› Update available, then Skip the rest\n\n  gpt-5-codex default · ~/proj\n", None),
     ],
-    ids=["update", "update, on skip", "trust", "early 0.166", "early 0.149", "ready", "nothing yet", "only words"],
+    ids=[
+        "update",
+        "update, on skip",
+        "trust",
+        "early 0.166",
+        "warned",
+        "early 0.149",
+        "ready",
+        "nothing yet",
+        "only words",
+    ],
 )
 def test_start_up_dialogs(screen: str, expected: Dialog | None, tmp_path: Path) -> None:
     assert PROVIDER.dialog(Screen(screen, command="node"), tmp_path) == expected

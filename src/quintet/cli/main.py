@@ -134,7 +134,9 @@ def main() -> None:
         click.echo(error.format_message())
         code = 0
     except click.ClickException as error:
-        click.echo(f"quintet: {error.format_message()}", err=True)
+        context = error.ctx if isinstance(error, click.UsageError) else None
+        more = f" ({context.command_path} --help says more)" if context else ""
+        click.echo(f"quintet: {error.format_message()}{more}", err=True)
         code = 1
     except QuintetError as error:
         click.echo(f"quintet: {error}", err=True)

@@ -48,7 +48,10 @@ def ps_command() -> None:
 @click.argument("role", required=False, shell_complete=complete_role)
 @session_option
 def attach_command(role: str | None, session: str | None) -> None:
-    """Show a terminal; Ctrl-b d leaves it."""
+    """Show a terminal; Ctrl-b d leaves it.
+
+    ROLE is analyst, peer_analyst, programmer, peer_programmer or tester; without it the first is shown.
+    """
     from quintet.server.roster import attach  # noqa: PLC0415
 
     attach(_seats(role, session)[0])
@@ -58,7 +61,10 @@ def attach_command(role: str | None, session: str | None) -> None:
 @click.argument("role", shell_complete=complete_role)
 @session_option
 def logs_command(role: str, session: str | None) -> None:
-    """Print what a terminal has shown so far."""
+    """Print what a terminal has shown so far.
+
+    ROLE is analyst, peer_analyst, programmer, peer_programmer or tester.
+    """
     from quintet.server.roster import read_output  # noqa: PLC0415
 
     click.echo(read_output(_seats(role, session)[0]))

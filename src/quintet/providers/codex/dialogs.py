@@ -47,7 +47,9 @@ def is_starting(text: str) -> bool:
     rows = [row for row in rows_of(text) if row]
     if any(_LOADING.match(row) for row in rows):
         return True
-    return len(rows) == _FIRST_ROWS and bool(_HEADER.match(rows[0])) and rows[-1].startswith("›")
+    # what Codex has warned of before it began to draw may stand above
+    first = rows[-_FIRST_ROWS:]
+    return len(first) == _FIRST_ROWS and bool(_HEADER.match(first[0])) and first[-1].startswith("›")
 
 
 _FIRST_ROWS: Final = 3
