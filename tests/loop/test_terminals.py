@@ -15,7 +15,7 @@ from quintet.loop.journal import Event, TerminalCreated, TerminalLost, Warned
 from quintet.loop.state import State, Terminal
 from quintet.loop.terminals import READY_SECONDS, RENAME_SECONDS, Terminals, exit_terminals
 from quintet.roles import ROLES
-from tests.stub.fake import ERROR, IDLE, PROCESSING, UNKNOWN, FakeClock
+from tests.stub.fake import ERROR, IDLE, PROCESSING, UNKNOWN, WAITING, FakeClock
 
 IDS = [f"0000000{number}" for number in range(1, 6)]
 NEW = [f"1000000{number}" for number in range(1, 9)]
@@ -133,6 +133,12 @@ def test_minutes_to_start_are_no_error(stage: Stage) -> None:
     stage.server.status = lambda _, now: IDLE if now > 300 else PROCESSING
     stage.init()
     assert stage.exited == set()
+
+
+def test_a_question_at_the_start_is_told_once_with_what_the_user_has_to_do(stage: Stage) -> None:
+    stage.server.status = lambda terminal, now: WAITING if terminal == IDS[0] and now < 20 else IDLE
+    stage.init()
+    assert stage.warnings == [f"analyst cannot start without you (no {IDS[0]})"]
 
 
 def test_never_ready_is_an_error_that_names_who(stage: Stage) -> None:

@@ -91,7 +91,9 @@ def test_from_nothing_to_a_passed_test(user: User) -> None:
     said = user.do("run", task, "--min-review-cycles-before-approval", "1", "--poll-seconds", "0.1")
     assert said.splitlines()[-1].endswith("PASS in round 2")
     assert "PASS" in user.do("runs")
-    assert "ended with PASS" in user.do("doctor")
+    checked = user.do("doctor")
+    assert "ended with PASS" in checked
+    assert "the terminals of 1 run that ended are still there" in checked
     for name in ("report.html", "report.md"):
         assert list(user.wd.glob(f".tmp/*/{name}"))
     assert "terminals of a run that ended with PASS" in user.do("clean", "--terminals", "--dry-run")

@@ -114,6 +114,8 @@ class Terminals:
                 if asks and role not in asking:
                     asking.add(role)
                     self.emit(PermissionAsked(role=role.name, terminal=terminal.id, accepted=False))
+                    if reason := self.api.get_reason(terminal.id):
+                        self.emit(Warned(text=f"{role} cannot start without you{reason}"))
                 if status in AT_REST:
                     waiting.remove(role)
                     self._tell_ready(role, terminal, round(self.clock.now() - begun, 3), resumed=resumed)

@@ -148,7 +148,10 @@ def _no_resume(settings: Settings, reason: str) -> Check | None:
 
 
 def _leftovers(settings: Settings) -> Check:
-    number = count_leftovers(settings.wd)
-    if number:
-        return warning("leftovers", f"{number} of old runs", "quintet clean lists and removes them")
+    dead, ended = count_leftovers(settings.wd)
+    if ended:
+        told = f"the terminals of {ended} run{'s' if ended > 1 else ''} that ended are still there"
+        return warning("leftovers", told, "quintet clean --terminals lists and ends them")
+    if dead:
+        return warning("leftovers", f"{dead} of old runs", "quintet clean lists and removes them")
     return ok("leftovers", "none")

@@ -130,9 +130,9 @@ def _remove_folder(folder: Path) -> None:
         raise RunError(f"{error.filename or folder}: cannot be removed ({error.strerror})") from None
 
 
-def count_leftovers(wd: Path) -> int:
-    """How much there is to clear up without any further choice."""
+def count_leftovers(wd: Path) -> tuple[int, int]:
+    """How much there is to clear up: dead things, and sessions that live on although their run is over."""
     try:
-        return len([*dead_terminals(), *dead_word(wd)])
+        return len([*dead_terminals(), *dead_word(wd)]), len(list(ended_sessions()))
     except (OSError, QuintetError):
-        return 0
+        return 0, 0
