@@ -25,9 +25,11 @@ exit code.
   a terminal        quintet attach programmer
                     (Ctrl-b d leaves it; quintet stop --session {session} ends all five)
 
-The same with a real agent, on a project of yours:
+The same with real agents, in a project of yours:
 
-  PROVIDER=codex PROMPT_FILE=task.md quintet run      (or PROVIDER=claude_code)
+  quintet init
+  quintet new "what you want, in one line"
+  quintet run tasks/...
 """
 
 
