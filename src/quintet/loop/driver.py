@@ -17,7 +17,6 @@ from quintet.errors import (
     QuintetError,
     Refused,
     ResponseTimeout,
-    RunError,
     StateError,
     TerminalGone,
     TokensUsedUp,
