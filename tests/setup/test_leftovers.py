@@ -16,12 +16,14 @@ from quintet.errors import RunError
 from quintet.loop.journal import Journal, RunFinished, RunStarted
 from quintet.loop.state import State, Status, Terminal, save_state
 from quintet.roles import ROLES
+from quintet.server.places import PROJECT
 from quintet.server.roster import Seat
 from quintet.setup import leftovers
-from quintet.setup.leftovers import YOUNG_SECONDS, dead_terminals, old_runs, why_ended
+from quintet.setup.leftovers import MONTH_SECONDS, YOUNG_SECONDS, dead_terminals, old_runs, why_ended
 from tests.setup.conftest import Desk
 
 OLD = time.time() + 2 * YOUNG_SECONDS
+ANCIENT = time.time() + 2 * MONTH_SECONDS
 RUN, NEWER = "20260101-000000-aaaaaa", "20260102-000000-bbbbbb"
 SESSION = f"cao-{RUN}-0123"
 
@@ -71,20 +73,59 @@ def saved(wd: Path, run_id: str, status: Status = Status.RUNNING) -> None:
     )
 
 
-def test_dead_sockets_and_their_folders_go_and_living_ones_stay(places: Path, living: Path) -> None:
-    bound(places / "s" / "cao-dead").close()
-    (places / "t" / "cao-dead" / "1").mkdir(parents=True)
-    (places / "t" / "cao-nowhere").mkdir()
+def folder_of(places: Path, session: str, wd: Path | None = None) -> Path:
+    folder = places / "t" / session
+    (folder / "00000001").mkdir(parents=True)
+    if wd:
+        (folder / "00000001" / PROJECT).write_text(str(wd))
+    return folder
+
+
+def found_in(places: Path, now: float) -> list[str]:
+    return [Path(one.where).relative_to(places).as_posix() for one in dead_terminals(now)]
+
+
+def test_dead_sockets_and_their_folders_go_and_living_ones_stay(desk: Desk, places: Path, living: Path) -> None:
+    run_folder(desk.wd, RUN)
+    folder_of(places, SESSION, desk.wd)
+    bound(places / "s" / SESSION).close()
     found = list(dead_terminals(OLD))
-    assert [Path(one.where).relative_to(places).as_posix() for one in found] == [
-        "s/cao-dead",
-        "t/cao-dead",
-        "t/cao-nowhere",
-    ]
+    assert [Path(one.where).relative_to(places).as_posix() for one in found] == [f"s/{SESSION}", f"t/{SESSION}"]
     for one in found:
         one.remove()
     assert sorted(path.name for path in places.glob("*/*")) == ["cao-living", "cao-living"]
     assert living.exists()
+
+
+def test_a_run_that_lost_its_terminals_keeps_the_way_to_their_conversations(desk: Desk, places: Path) -> None:
+    folder_of(places, SESSION, desk.wd)
+    run_folder(desk.wd, RUN, "")
+    saved(desk.wd, RUN)
+    assert found_in(places, OLD) == []
+    assert found_in(places, ANCIENT) == []
+    saved(desk.wd, NEWER)
+    assert found_in(places, OLD) == [f"t/{SESSION}"], "a newer run has taken its place"
+
+
+def test_a_folder_that_is_needed_again_in_the_meantime_stays(desk: Desk, places: Path) -> None:
+    folder = folder_of(places, SESSION, desk.wd)
+    (found,) = dead_terminals(OLD)
+    run_folder(desk.wd, RUN, "")
+    saved(desk.wd, RUN)
+    found.remove()
+    assert folder.exists()
+
+
+def test_a_run_that_has_left_no_other_trace_keeps_no_folder(desk: Desk, places: Path) -> None:
+    folder_of(places, SESSION, desk.wd)
+    assert found_in(places, OLD) == [f"t/{SESSION}"]
+
+
+def test_what_is_of_no_known_run_goes_after_a_month(desk: Desk, places: Path) -> None:
+    folder_of(places, "cao-mine", desk.wd)
+    folder_of(places, SESSION)
+    assert found_in(places, OLD) == []
+    assert found_in(places, ANCIENT) == [f"t/{SESSION}", "t/cao-mine"]
 
 
 def test_what_is_young_may_be_a_terminal_that_is_being_started(places: Path) -> None:
@@ -97,6 +138,7 @@ def test_what_is_young_may_be_a_terminal_that_is_being_started(places: Path) -> 
 def test_it_asks_first(desk: Desk, places: Path, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
     (places / "t" / "cao-gone").mkdir()
     monkeypatch.setattr(leftovers, "YOUNG_SECONDS", -1.0)
+    monkeypatch.setattr(leftovers, "MONTH_SECONDS", -1.0)
     monkeypatch.setattr(
         "quintet.cli.clean.sys", type("Terminal", (), {"stdin": type("In", (), {"isatty": lambda: True})})
     )
@@ -111,6 +153,7 @@ def test_without_anybody_to_ask_nothing_goes_unless_told_so(
 ) -> None:
     (places / "t" / "cao-gone").mkdir()
     monkeypatch.setattr(leftovers, "YOUNG_SECONDS", -1.0)
+    monkeypatch.setattr(leftovers, "MONTH_SECONDS", -1.0)
     assert isinstance(desk.quintet("clean").exception, RunError)
     assert "1 thing would be removed" in desk.quintet("clean", "--dry-run").output
     assert (places / "t" / "cao-gone").exists()

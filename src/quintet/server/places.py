@@ -15,6 +15,8 @@ from quintet.server.refusals import BadRequest
 PREFIX: Final = "cao-"
 """every session's name begins so, as CAO's clients expect"""
 LONGEST_NAME: Final = 64
+PROJECT: Final = "project"
+"""the file in a terminal's folder that names its working directory: tmux no longer tells when the terminal is gone"""
 _LONGEST_SOCKET: Final = 103
 """bytes of a socket's path (macOS; Linux allows 107)"""
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")

@@ -17,7 +17,7 @@ from quintet.server import arrival, delivery
 from quintet.server.events import Events
 from quintet.server.facts import OPTION, Facts
 from quintet.server.launch import pane_environment, prepare, write_private
-from quintet.server.places import Places
+from quintet.server.places import PROJECT, Places
 from quintet.server.processes import end_processes, has_ended, is_stopped
 from quintet.server.refusals import BadRequest, Conflict, NotFound, Silent, TmuxError
 from quintet.server.sockets import end_server, is_live, server_pid
@@ -132,6 +132,7 @@ class Session:
                 )
             )
             _require(plan.argv[0], plan.env.get("PATH") or environment.get("PATH", ""))
+            write_private(folder / PROJECT, str(wish.cwd))
             if wish.initial:
                 write_private(folder / arrival.INITIAL, wish.initial)
             command = prepare(folder, wish.cwd, plan, environment)

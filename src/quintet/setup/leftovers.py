@@ -14,7 +14,7 @@ from typing import Final
 from quintet.errors import QuintetError, RunError, StateError
 from quintet.loop.lock import worker
 from quintet.loop.state import State, Status, load_state
-from quintet.server.places import PREFIX, Places
+from quintet.server.places import PREFIX, PROJECT, Places
 from quintet.server.roster import Seat, roster, stop
 from quintet.server.sockets import is_dead
 from quintet.watch.model import FAIL, PASS
@@ -23,6 +23,8 @@ from quintet.watch.terminals import DISCOVERY
 
 YOUNG_SECONDS: Final = 3600.0
 """what is younger may belong to a terminal that is just being started"""
+MONTH_SECONDS: Final = 30 * 86_400.0
+"""what is older, and of no run that is known, nobody comes back to"""
 _RUN_OF_SESSION = re.compile(re.escape(PREFIX) + r"(\d{8}-\d{6}-[0-9a-f]{6})-[0-9a-f]{4}")
 
 
@@ -36,16 +38,31 @@ class Leftover:
 
 
 def dead_terminals(now: float | None = None) -> Iterator[Leftover]:
-    """Sockets that nobody listens at, and the folders of terminals that are gone."""
+    """Sockets that nobody listens at, and the folders of terminals that are gone and that no run goes on with."""
     places, now = Places(), time.time() if now is None else now
     gone = [path for path in sorted(places.sockets.iterdir()) if _is_old(path, now) and is_dead(path)]
     for path in gone:
         yield Leftover("a dead socket", str(path), partial(path.unlink, missing_ok=True))
     for folder in sorted(places.terminals.iterdir()):
         socket = places.socket(folder.name)
-        inner = [folder, *(folder.iterdir() if folder.is_dir() else ())]
-        if all(_is_old(path, now) for path in inner) and (socket in gone or not socket.exists()):
-            yield Leftover("the folder of terminals that are gone", str(folder), partial(_remove_folder, folder))
+        if (socket in gone or not socket.exists()) and _is_needless(folder, now):
+            remove = partial(_remove_terminals, folder, socket, now)
+            yield Leftover("the folder of terminals that are gone", str(folder), remove)
+
+
+def _is_needless(folder: Path, now: float) -> bool:
+    """A run that lost its terminals goes on with their conversations, which it finds by their folders."""
+    inner = [folder, *(folder.iterdir() if folder.is_dir() else ())]
+    if not all(_is_old(path, now) for path in inner):
+        return False
+    named = next((path / PROJECT for path in inner if (path / PROJECT).is_file()), None)
+    run = _RUN_OF_SESSION.fullmatch(folder.name)
+    if named is None or run is None:
+        return all(_is_old(path, now, MONTH_SECONDS) for path in inner)
+    wd = Path(named.read_text(encoding="utf-8", errors="surrogateescape"))
+    saved = _saved(wd)
+    is_forgotten = not (wd / TMP / run[1]).exists() and not (saved and saved.run_id == run[1]) and not worker(wd)
+    return is_forgotten or bool(why_ended(folder.name, wd))
 
 
 def dead_word(wd: Path) -> Iterator[Leftover]:
@@ -105,9 +122,9 @@ def _saved(wd: Path) -> State | None:
         return None
 
 
-def _is_old(path: Path, now: float) -> bool:
+def _is_old(path: Path, now: float, seconds: float | None = None) -> bool:
     try:
-        return now - path.lstat().st_mtime > YOUNG_SECONDS
+        return now - path.lstat().st_mtime > (YOUNG_SECONDS if seconds is None else seconds)
     except OSError:
         return False
 
@@ -115,6 +132,11 @@ def _is_old(path: Path, now: float) -> bool:
 def _stop(session: str, wd: Path) -> None:
     if why_ended(session, wd):  # asked again: somebody may have gone on with it in the meantime
         stop(session)
+
+
+def _remove_terminals(folder: Path, socket: Path, now: float) -> None:
+    if (not socket.exists() or is_dead(socket)) and _is_needless(folder, now):  # asked again, as above
+        _remove_folder(folder)
 
 
 def _remove_run(wd: Path, folder: Path) -> None:
