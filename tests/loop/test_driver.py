@@ -62,6 +62,8 @@ def test_no_second_answer_is_a_fail_too(project: Project) -> None:
     done = project.run(IDLE_GRACE_SECONDS="0.2", MAX_FILE_REMINDERS="0")
     assert done.code == 0, done.text
     assert project.roles == [*ONE_PASS, "tester", *RETRY]
+    (missed,) = project.events("reply_missed")
+    assert (missed["step"], missed["role"]) == ("1-1-tester-again", TESTER.name)
 
 
 def test_verify_cmd_has_the_last_word(project: Project) -> None:
@@ -72,7 +74,13 @@ def test_verify_cmd_has_the_last_word(project: Project) -> None:
     assert project.roles == [*ONE_PASS, *RETRY]
     assert "from the command" in project.stub.prompts[5][1]
     assert "exit code 3" in project.stub.prompts[5][1]
-    assert [event["exit_code"] for event in project.events("verified")] == [3, 0]
+    verified = project.events("verified")
+    assert [event["exit_code"] for event in verified] == [3, 0]
+    assert [event["file"] for event in verified] == ["006-verify.md", "010-verify.md"]
+    assert [event["file"] for event in project.events("reply_taken")][-1] == "009-tester.md"
+    kept = project.archive / "006-verify.md"
+    assert kept.read_text(encoding="utf-8") == f"$ {command}\nfrom the command\n\n(exit code 3)\n"
+    assert oct(kept.stat().st_mode & 0o777) == "0o600"
 
 
 def test_verify_cmd_is_not_run_after_a_fail(project: Project) -> None:

@@ -1,5 +1,7 @@
 """One run per directory."""
 
+import fcntl
+import os
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -8,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from quintet.errors import RunError
-from quintet.loop.lock import directory_lock
+from quintet.loop.lock import directory_lock, is_locked
 from quintet.roles import ANALYST
 from tests.stub.project import ONE_PASS, Project, finish, killed, project_in, turns, until
 from tests.stub.replies import ANALYST_SUMMARY
@@ -87,3 +89,21 @@ def test_a_holder_without_a_name(tmp_path: Path) -> None:
 def test_a_directory_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="cannot be read"), directory_lock(tmp_path / "nowhere"):
         pass
+
+
+def test_whether_a_directory_is_held_can_be_asked_without_taking_it(tmp_path: Path) -> None:
+    assert not is_locked(tmp_path)
+    with directory_lock(tmp_path):
+        assert is_locked(tmp_path)
+    assert not is_locked(tmp_path)
+    assert not is_locked(tmp_path / "nowhere")
+
+
+def test_somebody_who_only_looks_keeps_no_run_from_starting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look has the lock for an instant; the run tries again."""
+    looking = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(looking, fcntl.LOCK_SH)
+    monkeypatch.setattr("time.sleep", lambda _: fcntl.flock(looking, fcntl.LOCK_UN))
+    with directory_lock(tmp_path):
+        assert is_locked(tmp_path)
+    os.close(looking)

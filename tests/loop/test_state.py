@@ -54,6 +54,7 @@ def full_state() -> State:
         terminals={role.name: Terminal(f"id-{role}", f"cli-{role}") for role in ROLES},
         outputs={role.output: f"out {role}\n" for role in ROLES},
         full_summary_sent={"id-analyst": "1-1-analyst"},
+        whole_sizes={"tester": 5},
     )
 
 

@@ -72,7 +72,30 @@ def test_more_cached_than_read_is_never_a_negative_price() -> None:
 
 
 def test_the_limit() -> None:
-    Ledger(settings()).check(10**9)
-    Ledger(settings(max_tokens=100)).check(99)
+    api = Server().as_client()
+    Ledger(settings()).check(10**9, api)
+    Ledger(settings(max_tokens=100)).check(99, api)
     with pytest.raises(TokensUsedUp, match="100 tokens are used and MAX_TOKENS is 100"):
-        Ledger(settings(max_tokens=100)).check(100)
+        Ledger(settings(max_tokens=100)).check(100, api)
+
+
+def test_a_limit_that_nobody_counts_towards_is_said_once() -> None:
+    said: list[str] = []
+    ledger = Ledger(settings(max_tokens=5000), said.append)
+    for _ in range(2):
+        ledger.close(Server([None]).as_client(), Terminal("t", "codex"), "")
+    (warning,) = said
+    assert "MAX_TOKENS is 5,000" in warning
+    assert "NOT ALL TOKENS ARE COUNTED" in warning
+    assert "codex" in warning
+
+
+def test_over_another_server_the_limit_is_doubted_before_the_first_prompt() -> None:
+    said: list[str] = []
+    stranger = Server(own=False).as_client()
+    Ledger(settings(max_tokens=5000), said.append).check(0, stranger)
+    assert "API" in said[0]
+    said.clear()
+    Ledger(settings(), said.append).check(0, stranger)
+    Ledger(settings(max_tokens=5000), said.append).close(Server([usage(1, 1, 1)]).as_client(), Terminal("t", "x"), "")
+    assert said == [], "no limit, or tokens that are told: nothing to warn of"

@@ -28,7 +28,7 @@ from quintet.loop.clock import Clock, RealClock
 from quintet.loop.flow import Ask, Dispatched, Finished, NoReply, Outcome, Replaced, Replied, Step, Verified, Verify
 from quintet.loop.handoff import Handoff, Patience, Reply, Request
 from quintet.loop.lock import directory_lock, sign_again
-from quintet.loop.postprocess import post_process, start_commit, uncommitted
+from quintet.loop.postprocess import dirty_paths, post_process, start_commit, uncommitted
 from quintet.loop.prompts import Prompts
 from quintet.loop.recovery import Recovery
 from quintet.loop.responses import Responses
@@ -68,7 +68,7 @@ class Driver:
         self.signals = Signals()
         self.books = Books(self.settings, self.signals, self.listeners)
         self.api: ApiClient | None = None
-        self._ledger = Ledger(self.settings)
+        self._ledger = Ledger(self.settings, self.books.warn)
         self._recovery = Recovery(self.settings, self.clock, self.emit, self._put_back)
 
     def run(self) -> int:
@@ -82,8 +82,9 @@ class Driver:
             except QuintetError as error:
                 if not self.state.run_id:
                     raise
-                self._stop(str(error))
-                return TOKENS_USED_UP if isinstance(error, TokensUsedUp) else 1
+                used_up = isinstance(error, TokensUsedUp)
+                self._stop(str(error), max_tokens=self.settings.max_tokens if used_up else 0)
+                return TOKENS_USED_UP if used_up else 1
             finally:
                 self.signals.last_words()
                 self.books.notifier.flush()
@@ -123,11 +124,9 @@ class Driver:
         state = flow.first_state(blank, settings)
         self._open(state, settings.api)
         state = replace(state, session_name=self._session_name(run_id))
-        self.emit(
-            journal.RunStarted(
-                run_id=run_id, wd=state.wd, start_agent=settings.start_agent, start_commit=state.start_commit
-            )
-        )
+        told = journal.RunStarted(run_id=run_id, wd=state.wd, start_agent=settings.start_agent)
+        left = {"start_commit": state.start_commit, "dirty": dirty_paths(settings)}
+        self.emit(told.model_copy(update=left))
         if settings.post_git_commit and (dirty := uncommitted(settings)):
             text = f"the work tree has {len(dirty)} uncommitted changes; they will be in the commit after a PASS"
             self.books.warn(text)
@@ -202,14 +201,15 @@ class Driver:
 
     def _carry_out(self, step: Step, task: Task) -> None:
         if isinstance(step, Verify):
-            outcome = command.run(step.command, self.settings.wd, self.settings.response_timeout)
-            self._fold(step, Verified(outcome.exit_code, outcome.output))
+            self._verify(step)
         elif isinstance(step, Ask):
             try:
                 self._take(step, self.send_and_wait(step, task))
             except (NoResponse, ResponseTimeout):
                 if not step.again:
                     raise
+                tokens = self._spend(step)
+                self.emit(journal.ReplyMissed.model_validate({"step": step.key, "role": step.role.name, **tokens}))
                 self._fold(step, NoReply())
             except TurnFailed as failed:
                 self._ledger.note(self.handoff.api, self.state.terminals[step.role.name].id)
@@ -232,16 +232,26 @@ class Driver:
 
         save(self.terminals.replace_lost(self.state, lost, self._session_name(self.state.run_id), save))
 
+    def _verify(self, step: Verify) -> None:
+        """Let the user's command have the last word, and keep what it says."""
+        self.books.note(f"the tester's PASS is verified with `{step.command}`")
+        outcome = command.run(step.command, self.settings.wd, self.settings.response_timeout)
+        with self.signals.deferred():
+            number = self.state.sequence + 1
+            kept = self.responses.keep_output(number, step.command, outcome.exit_code, outcome.output)
+            self.books.state = replace(self.state, sequence=number)
+            self._fold(step, Verified(outcome.exit_code, outcome.output, kept.name))
+
     def send_and_wait(self, step: Ask, task: Task) -> Reply:
         """Send the step's prompt, unless an earlier process has, and wait for the reply."""
         prompts = Prompts(self.settings, task, self.state)
         prompt = prompts.build(step)
         if self.state.dispatched != step.key:
-            self._ledger.check(self.state.tokens_used)
+            self._ledger.check(self.state.tokens_used, self.handoff.api)
             self._dispatch(step)
-            arrived = self._send(step, prompt)
+            arrived = self._send(step, prompts)
         else:
-            arrived = self._arrived(step, prompt)
+            arrived = self._arrived(step, prompts)
         lost = "" if arrived else str(self.responses.keep_prompt(self._name(step), prompt))
         request = Request(
             terminal_id=self.state.terminals[step.role.name].id,
@@ -251,7 +261,7 @@ class Driver:
         )
         return self.handoff.wait_for_response_file(request)
 
-    def _arrived(self, step: Ask, prompt: str) -> bool:
+    def _arrived(self, step: Ask, prompts: Prompts) -> bool:
         """Whether a prompt that an earlier process was about to send has arrived; our own server knows."""
         if not self.handoff.api.own:
             return False
@@ -259,18 +269,20 @@ class Driver:
         if terminal.get("dispatch_id") == self._dispatch_id(step):
             return True
         self.books.note(f"the last prompt had not reached {step.role}; it is sent now")
-        return self._send(step, prompt)
+        return self._send(step, prompts)
 
     def _dispatch_id(self, step: Ask) -> str:
         again = f"-{self.state.attempt}" if self.state.attempt else ""
         return f"{self.state.run_id}-{step.key}{again}"
 
-    def _send(self, step: Ask, prompt: str) -> bool:
+    def _send(self, step: Ask, prompts: Prompts) -> bool:
         """Send the prompt; False where it may or may not have arrived."""
+        prompt = prompts.build(step)
         name, terminal = self._name(step), self.state.terminals[step.role.name].id
         file = str(self.responses.keep_prompt(name, prompt).relative_to(self.responses.archive))
         told = {"step": step.key, "role": step.role.name, "round": step.round, "cycle": step.cycle, "file": file}
-        self.emit(journal.PromptSent.model_validate(told | {"characters": len(prompt)}))
+        told |= {"characters": len(prompt), "carried": prompts.carried(step)}
+        self.emit(journal.PromptSent.model_validate(told))
         try:
             return self.handoff.send(terminal, self._deliverable(prompt, name), self._dispatch_id(step))
         except MaybeDone:
@@ -307,27 +319,24 @@ class Driver:
 
     def _take(self, step: Ask, reply: Reply) -> None:
         """Archive, fold, save, and only then remove: at no moment is a reply in no safe place."""
-        terminal, model = self.state.terminals[step.role.name], self.settings.agents[step.role.name].model
-        tokens, cost = self._ledger.close(self.handoff.api, terminal, model)
+        tokens = self._spend(step)
         with self.signals.deferred():
             number = self.state.sequence + 1
             kept = self.responses.keep(step.role, number, reply.text)
-            self.emit(
-                journal.ReplyTaken(
-                    step=step.key,
-                    role=step.role.name,
-                    characters=len(reply.text),
-                    source=reply.source,
-                    file=kept.name,
-                    tokens=tokens,
-                    cost=cost,
-                )
-            )
-            used = self.state.tokens_used + (tokens.total if tokens else 0)
-            self.books.state = replace(self.state, sequence=number, tokens_used=used)
+            told = {"step": step.key, "role": step.role.name, "source": reply.source, "file": kept.name}
+            self.emit(journal.ReplyTaken.model_validate(told | {"characters": len(reply.text), **tokens}))
+            self.books.state = replace(self.state, sequence=number)
             self._fold(step, Replied(reply.text))
             if reply.source == "file":
                 self.responses.drop(step.role)
+
+    def _spend(self, step: Ask) -> dict[str, object]:
+        """Close the turn's account: what it has cost, for the journal and for the limit."""
+        terminal, model = self.state.terminals[step.role.name], self.settings.agents[step.role.name].model
+        tokens, cost = self._ledger.close(self.handoff.api, terminal, model)
+        used = self.state.tokens_used + (tokens.total if tokens else 0)
+        self.books.state = replace(self.state, tokens_used=used)
+        return {"tokens": tokens, "cost": cost}
 
     def _fold(self, step: Step, outcome: Outcome) -> None:
         with self.signals.deferred():
@@ -360,10 +369,15 @@ class Driver:
                 self.books.note,
                 self.books.warn,
             )
-        self.emit(journal.RunFinished(status=step.status, round=self.state.current_round))
+        told = {"status": step.status, "round": self.state.current_round, **self._left()}
+        self.emit(journal.RunFinished.model_validate(told))
         self._clean_up()
 
-    def _stop(self, reason: str) -> None:
+    def _left(self) -> dict[str, object]:
+        """How the project and its terminals are left behind."""
+        return {"cleaned_up": self.settings.cleanup_on_exit, "head": start_commit(self.settings.wd)}
+
+    def _stop(self, reason: str, max_tokens: int = 0) -> None:
         """Leave a state that the next start goes on from."""
         self.signals.last_words()
         if not self.state.run_id:
@@ -376,7 +390,8 @@ class Driver:
         self._clean_up()
         if self.books.ours and self.settings.cleanup_on_exit:
             self._forget_terminals()
-        self.emit(journal.RunStopped(reason=reason, resumable=self.books.ours and can_resume(self.state)))
+        told = {"reason": reason, "resumable": self.books.ours and can_resume(self.state), "max_tokens": max_tokens}
+        self.emit(journal.RunStopped.model_validate(told | self._left()))
 
     def _clean_up(self) -> None:
         if self.settings.cleanup_on_exit and self.api:

@@ -91,6 +91,8 @@ class Verified:
 
     exit_code: int
     output: str
+    file: str = ""
+    """the output in the archive"""
 
 
 Outcome = Dispatched | Replied | Failed | Replaced | NoReply | Verified
@@ -141,8 +143,8 @@ def apply(state: State, step: Step, outcome: Outcome, settings: Settings) -> App
             return _tested_again(_answered(state, step), text, settings)
         case Ask(again=True), NoReply():
             return _tested_again(_answered(state, step), "", settings)
-        case Verify(command=command), Verified(exit_code, output):
-            return _verified(state, command, exit_code, output, settings)
+        case Verify(command=command), Verified() as verified:
+            return _verified(state, command, verified, settings)
         case _:
             raise AssertionError(f"{outcome} does not belong to {step}")
 
@@ -209,7 +211,8 @@ def _reviewed(state: State, role: Role, review: str, settings: Settings) -> Appl
         state = replace(state, current_phase=following, cycle=1, open_notes=notes if used_up else "")
     else:
         state = replace(state, cycle=state.cycle + 1)
-    return replace(state, turn=Turn.WORK), tuple(events)
+    sizes = state.whole_sizes | {role.output: size_of(review)}
+    return replace(state, turn=Turn.WORK, whole_sizes=sizes), tuple(events)
 
 
 def _tested(state: State, report: str, settings: Settings) -> Applied:
@@ -239,13 +242,13 @@ def _decided(state: State, verdict: Verdict, report: str, settings: Settings) ->
     return replace(state, final_status=Status.PASS), (event,)
 
 
-def _verified(state: State, command: str, exit_code: int, output: str, settings: Settings) -> Applied:
-    event = journal.Verified(round=state.current_round, command=command, exit_code=exit_code)
-    if exit_code == 0:
+def _verified(state: State, command: str, done: Verified, settings: Settings) -> Applied:
+    event = journal.Verified(round=state.current_round, command=command, exit_code=done.exit_code, file=done.file)
+    if done.exit_code == 0:
         return replace(state, final_status=Status.PASS), (event,)
     report = (
-        f"RESULT: FAIL\nEVIDENCE:\nThe tester said PASS, but this command ended with exit code {exit_code}:\n"
-        f"    {command}\nIts output:\n{output.strip() or '(none)'}"
+        f"RESULT: FAIL\nEVIDENCE:\nThe tester said PASS, but this command ended with exit code {done.exit_code}:\n"
+        f"    {command}\nIts output:\n{done.output.strip() or '(none)'}"
     )
     return _failed(state, report, settings, event)
 
@@ -258,6 +261,7 @@ def _failed(state: State, report: str, settings: Settings, event: journal.Event)
     if last:
         return replace(state, final_status=Status.FAIL), events
     done = state.outputs[PROGRAMMER.output]
+    sizes = {TESTER.output: size_of(report), PROGRAMMER.output: size_of(done)}
     return (
         replace(
             state,
@@ -268,9 +272,15 @@ def _failed(state: State, report: str, settings: Settings, event: journal.Event)
             programmer_feedback="",
             programmer_context_for_retry="" if missing(done) else condense.condense_for_tester(done, settings),
             outputs=state.outputs | _blank((PROGRAMMER, PEER_PROGRAMMER, TESTER)),
+            whole_sizes=state.whole_sizes | sizes,
         ),
         events,
     )
+
+
+def size_of(text: str) -> int:
+    """The bytes of a text, as a file has them."""
+    return len(text.encode("utf-8", "replace"))
 
 
 def missing(output: str) -> bool:

@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -23,6 +23,8 @@ class RunStarted(_Event):
     wd: str
     start_agent: str
     start_commit: str = ""
+    dirty: tuple[str, ...] | None = None
+    """what was not committed when it began, relative to the project; None where nobody looked"""
 
 
 class RunResumed(_Event):
@@ -71,6 +73,26 @@ class LimitReached(_Event):
     """in UTC"""
 
 
+EXPLORE: Final = "the explore summary"
+ANALYST_HANDOFF: Final = "the analyst's handoff"
+PROGRAMMER_HANDOFF: Final = "the programmer's handoff"
+TEST_EVIDENCE: Final = "the test's evidence"
+PREVIOUS_CHANGES: Final = "the previous changes"
+OPEN_NOTES: Final = "the review that never approved"
+REVIEW_NOTES: Final = "the review"
+"""what a prompt carries on"""
+
+
+class Carried(BaseModel):
+    """A text that a prompt carries on in a shorter form: its bytes in whole, and those that were sent."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    what: str
+    whole: int
+    sent: int
+
+
 class PromptSent(_Event):
     event: Literal["prompt_sent"] = "prompt_sent"
     step: str
@@ -79,6 +101,8 @@ class PromptSent(_Event):
     cycle: int
     characters: int
     file: str = ""
+    carried: tuple[Carried, ...] = ()
+    """what could be shortened in it"""
 
 
 class TurnTokens(BaseModel):
@@ -105,6 +129,16 @@ class ReplyTaken(_Event):
     tokens: TurnTokens | None = None
     cost: float | None = None
     """by the user's prices"""
+
+
+class ReplyMissed(_Event):
+    """The tester, asked again for its verdict, gave no answer; the run goes on without one."""
+
+    event: Literal["reply_missed"] = "reply_missed"
+    step: str
+    role: str
+    tokens: TurnTokens | None = None
+    cost: float | None = None
 
 
 class ReviewJudged(_Event):
@@ -138,6 +172,8 @@ class Verified(_Event):
     round: int
     command: str
     exit_code: int
+    file: str = ""
+    """its output"""
 
 
 class RoundFailed(_Event):
@@ -184,12 +220,22 @@ class RunStopped(_Event):
     event: Literal["run_stopped"] = "run_stopped"
     reason: str
     resumable: bool = True
+    max_tokens: int = 0
+    """the limit, where it is what stopped the run"""
+    cleaned_up: bool = False
+    """whether the terminals were ended with it"""
+    head: str = ""
+    """the commit that the project was left at"""
 
 
 class RunFinished(_Event):
     event: Literal["run_finished"] = "run_finished"
     status: str
     round: int
+    cleaned_up: bool = False
+    """whether the terminals are ended with it"""
+    head: str = ""
+    """the commit that the project was left at"""
 
 
 Event = Annotated[
@@ -201,6 +247,7 @@ Event = Annotated[
     | LimitReached
     | PromptSent
     | ReplyTaken
+    | ReplyMissed
     | ReviewJudged
     | ReviewsUsedUp
     | TestJudged
@@ -217,11 +264,43 @@ Event = Annotated[
     Field(discriminator="event"),
 ]
 _ADAPTER: Final[TypeAdapter[Event]] = TypeAdapter(Event)
+_KINDS: Final = frozenset(kind.model_fields["event"].default for kind in get_args(get_args(Event)[0]))
+_LONGEST_VALUE: Final = 300
 
 
 def schema() -> dict[str, Any]:
     """The JSON schema of a line."""
     return _ADAPTER.json_schema()
+
+
+def read_line(line: bytes) -> Event | None:
+    """The event of a line; None for one that is torn or no event.
+
+    A kind that only a later version knows is not dropped: it is told in the words of its fields.
+    """
+    try:
+        return _ADAPTER.validate_json(line)
+    except ValidationError:
+        pass
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    kind, at = (found.get("event"), found.get("at")) if isinstance(found, dict) else (None, None)
+    if not isinstance(kind, str) or not isinstance(at, str) or kind in _KINDS:
+        return None
+    return Noted(at=at, text=in_words(found))
+
+
+def in_words(fields: dict[str, Any]) -> str:
+    """An event of whatever kind: its name, and its fields as they stand."""
+    name = str(fields.get("event", "")).replace("_", " ")
+    told = [
+        value if isinstance(value, str) else f"{key.replace('_', ' ')} {value}"
+        for key, value in fields.items()
+        if key not in ("event", "at") and value not in ("", None, (), [])
+    ]
+    return f"{name}: {', '.join(text[:_LONGEST_VALUE] for text in told)}" if told else f"{name}."
 
 
 class Journal:
@@ -244,12 +323,10 @@ class Journal:
         return stamped
 
     def read(self) -> Iterator[Event]:
-        """Every event that can be read; a torn or foreign line is passed over."""
+        """Every event that can be read; a torn line is passed over."""
         if not self.path.exists():
             return
         with self.path.open("rb") as file:
             for line in file:
-                try:
-                    yield _ADAPTER.validate_json(line)
-                except ValidationError:
-                    continue
+                if event := read_line(line):
+                    yield event

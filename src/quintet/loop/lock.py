@@ -2,14 +2,19 @@
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from quintet.errors import RunError
 from quintet.loop.responses import TMP, make_tmp
 
 PID_FILE = TMP / "quintet.pid"
+_TRIES: Final = 10
+_PAUSE: Final = 0.02
+"""between two tries to get the lock: whoever only looks whether it is held has it for an instant"""
 
 
 @contextmanager
@@ -20,14 +25,36 @@ def directory_lock(wd: Path) -> Iterator[None]:
     except OSError as error:
         raise RunError(f"{wd}: cannot be read ({error.strerror})") from None
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise RunError(f"{wd}: another run is at work here ({_holder(wd)}); wait for it or stop it") from None
+        tries = 1
+        while not _try(descriptor, fcntl.LOCK_EX):
+            if tries == _TRIES:
+                raise RunError(f"{wd}: another run is at work here ({_holder(wd)}); wait for it or stop it")
+            tries += 1
+            time.sleep(_PAUSE)
         sign(wd)
         yield
     finally:
         os.close(descriptor)
+
+
+def is_locked(wd: Path) -> bool:
+    """Whether a run is at work in a directory. The answer is the lock's own: a killed process does not keep it."""
+    try:
+        descriptor = os.open(wd, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        return not _try(descriptor, fcntl.LOCK_SH)
+    finally:
+        os.close(descriptor)
+
+
+def _try(descriptor: int, kind: int) -> bool:
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def sign(wd: Path) -> None:

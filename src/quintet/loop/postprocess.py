@@ -1,5 +1,6 @@
 """After a PASS: archive the OpenSpec change, commit the work tree. Nothing here changes a run's outcome."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -10,6 +11,7 @@ from quintet.loop.responses import TMP
 
 Say = Callable[[str], None]
 _TIMEOUT: Final = 300.0
+_MOST_DIRTY: Final = 200
 _UNDER_WAY: Final = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "BISECT_LOG")
 _GIT_ENV: Final = {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
 
@@ -20,11 +22,28 @@ def start_commit(wd: Path) -> str:
     return outcome.output.strip() if outcome.exit_code == 0 else ""
 
 
-def uncommitted(settings: Settings) -> list[str]:
+def uncommitted(settings: Settings, *options: str) -> list[str]:
     """The changes in the work tree, without `.tmp/`, as git's short status shows them."""
     others = (path.replace(":(", ":(exclude,", 1) for path in _never(settings))
-    outcome = _git(settings.wd, "status", "--porcelain", "--untracked-files=normal", "--", ":/", *others)
-    return outcome.output.splitlines() if outcome.exit_code == 0 else []
+    form = ("--porcelain", "--untracked-files=normal", "--no-renames", *options)
+    outcome = _git(settings.wd, "status", *form, "--", ":/", *others)
+    if outcome.exit_code or not outcome.output.strip():
+        return []
+    return outcome.output.strip("\0\n").split("\0" if "-z" in options else "\n")
+
+
+def dirty_paths(settings: Settings) -> tuple[str, ...] | None:
+    """What is not committed, relative to the project; a folder that is wholly new ends with a slash.
+
+    None where that is not known: no repository, or too much to list.
+    """
+    wd = settings.wd
+    prefix = _git(wd, "rev-parse", "--show-prefix")
+    lines = uncommitted(settings, "-z")
+    if prefix.exit_code or len(lines) > _MOST_DIRTY:
+        return None
+    here = prefix.output.removesuffix("\n") or "."
+    return tuple(os.path.relpath(line[3:], here) + "/" * line.endswith("/") for line in lines if line[3:])
 
 
 def post_process(settings: Settings, say: Say, warn: Say) -> None:

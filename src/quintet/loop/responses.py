@@ -117,6 +117,12 @@ class Responses:
         self.write(target, text)
         return target
 
+    def keep_output(self, sequence: int, command: str, exit_code: int, output: str) -> Path:
+        """Write what the user's command has said, which has the last word on a PASS."""
+        target = self.archive / f"{sequence:03d}-verify.md"
+        self.write(target, f"$ {command}\n{output.rstrip()}\n\n(exit code {exit_code})\n")
+        return target
+
     def write(self, target: Path, text: str) -> None:
         """Write a file of the archive, private to the user."""
         try:

@@ -83,6 +83,8 @@ class State:
     programmer_context_for_retry: str = ""
     open_notes: str = ""
     """the notes of a review that ended without approval; they travel with the next phase's prompts"""
+    whole_sizes: dict[str, int] = field(default_factory=dict)
+    """bytes of the texts that were shortened into the feedback, the notes and the context, by the role's output"""
     sequence: int = 0
     """the number of the last file in the archive"""
     tokens_used: int = 0
@@ -172,6 +174,7 @@ def _read(document: dict[str, Any], default_provider: str) -> State:
         dispatched_at=_number(document.get("dispatched_at"), 0),
         attempt=_number(document.get("attempt"), 0),
         full_summary_sent=_texts(document.get("full_summary_sent"), None),
+        whole_sizes=_sizes(document.get("whole_sizes")),
         sequence=_number(document.get("sequence"), 0),
         tokens_used=_number(document.get("tokens_used"), 0),
     )
@@ -188,6 +191,11 @@ def _member(kind: type[T], raw: Any, default: T) -> T:
 def _texts(raw: Any, keys: set[str] | None) -> dict[str, str]:
     pairs = raw.items() if isinstance(raw, dict) else ()
     return {key: text for key, text in pairs if isinstance(text, str) and (keys is None or key in keys)}
+
+
+def _sizes(raw: Any) -> dict[str, int]:
+    pairs = raw.items() if isinstance(raw, dict) else ()
+    return {key: size for key, size in pairs if type(size) is int and size >= 0}
 
 
 def _terminals(raw: Any, provider: str) -> dict[str, Terminal]:

@@ -1,6 +1,6 @@
 """Tokens: what the agents' own records say of their turns, and the limit at which a run stops."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -18,7 +18,9 @@ class Ledger:
     """Adds up a turn. One that needed a reminder has several records, of which a server tells only the last."""
 
     settings: Settings
+    warn: Callable[[str], None] = lambda _: None
     _earlier: list[TurnTokens] = field(default_factory=list)
+    _warned: bool = False
 
     def note(self, api: ApiClient, terminal: str) -> None:
         """Remember what a turn has cost that goes on with another prompt."""
@@ -30,6 +32,7 @@ class Ledger:
         last = read_tokens(api, terminal.id)
         parts, self._earlier = [*self._earlier, *([last] if last else [])], []
         if not parts:
+            self._cannot_count(f"{terminal.provider} keeps no record of its tokens that can be read")
             return None, None
         total = TurnTokens(
             input=sum(part.input for part in parts),
@@ -40,11 +43,20 @@ class Ledger:
         price = prices.get(model) or prices.get(terminal.provider)
         return total, cost(total, price) if price else None
 
-    def check(self, used: int) -> None:
-        """Stop a run that has used up its tokens."""
+    def check(self, used: int, api: ApiClient) -> None:
+        """Stop a run that has used up its tokens; warn where nobody counts them."""
         most = self.settings.max_tokens
+        if not api.own:
+            self._cannot_count("the server named by API tells of none")
         if most and used >= most:
             raise TokensUsedUp(f"{used:,} tokens are used and MAX_TOKENS is {most:,}; set a higher limit")
+
+    def _cannot_count(self, why: str) -> None:
+        """A limit that cannot be kept is said once, and loudly."""
+        most = self.settings.max_tokens
+        if most and not self._warned:
+            self._warned = True
+            self.warn(f"MAX_TOKENS is {most:,}, but NOT ALL TOKENS ARE COUNTED and it may never stop this run: {why}")
 
 
 def read_tokens(api: ApiClient, terminal: str) -> TurnTokens | None:

@@ -22,6 +22,8 @@ def line_for(event: Event) -> str:
             origin = "" if source == "file" else ", read from its screen"
             used = f", {count(tokens.total)} tokens" if tokens else ""
             return f"{role} has replied ({size} characters{used}{origin}): {file}"
+        case journal.ReplyMissed(role=role):
+            return f"warning: {role} was asked again and gave no reply; the run goes on without it"
         case journal.RunFinished(status=status, round=number):
             return f"{status} in round {number}"
         case journal.RunStopped(reason=reason, resumable=resumable):
@@ -41,8 +43,8 @@ def _judgement(event: Event) -> str:
             )
         case journal.TestJudged(round=number, verdict=verdict, reason=reason):
             return f"test of round {number}: {verdict or 'no verdict'} ({reason})"
-        case journal.Verified(command=command, exit_code=code):
-            return f"verified with `{command}`: exit code {code}"
+        case journal.Verified(command=command, exit_code=code, file=file):
+            return f"verified with `{command}`: exit code {code}" + (f", {file}" if file else "")
         case journal.RoundFailed(round=number, last=last):
             return f"round {number} failed; " + ("it was the last" if last else "the evidence goes to the programmer")
     return ""
@@ -68,4 +70,4 @@ def _trouble(event: Event) -> str:
             return f"warning: {text}"
         case journal.Noted(text=text):
             return text
-    return event.event
+    return journal.in_words(event.model_dump())

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from quintet.config import Settings
-from quintet.loop import condense
-from quintet.loop.flow import Ask
+from quintet.loop import condense, journal
+from quintet.loop.flow import Ask, size_of
 from quintet.loop.prompts.own import AGAIN, REMINDER, RESPONSE_FILE
 from quintet.loop.prompts.texts import render
 from quintet.loop.state import State
@@ -45,6 +45,33 @@ class Prompts:
             TESTER: self.build_tester_prompt,
         }
         return builders[step.role](step)
+
+    def carried(self, step: Ask) -> tuple[journal.Carried, ...]:
+        """What the step's prompt carries on that was, or could have been, shortened: its size in whole and as sent."""
+        state, role, sizes = self.state, step.role, self.state.whole_sizes
+        parts: list[tuple[str, str, int | None]] = []
+        if step.again:
+            return ()
+        if role is not TESTER:
+            parts.append((journal.EXPLORE, self.explore_block_for(step), size_of(self.task.explore_summary)))
+        if role is PROGRAMMER and step.round == 1:
+            whole = size_of(state.outputs[ANALYST.output])
+            parts.append((journal.ANALYST_HANDOFF, self._analyst_handoff(step), whole))
+        if role is TESTER:
+            whole = size_of(state.outputs[PROGRAMMER.output])
+            parts.append((journal.PROGRAMMER_HANDOFF, self._programmer_handoff(), whole))
+        if role is ANALYST or (role in (PROGRAMMER, PEER_PROGRAMMER) and step.round > 1):
+            parts.append((journal.TEST_EVIDENCE, state.feedback, sizes.get(TESTER.output)))
+        if role is PROGRAMMER and step.round > 1:
+            parts.append((journal.PREVIOUS_CHANGES, state.programmer_context_for_retry, sizes.get(PROGRAMMER.output)))
+        if (role is PROGRAMMER and step.cycle == 1) or role is TESTER:
+            reviewer = PEER_ANALYST if role is PROGRAMMER else PEER_PROGRAMMER
+            parts.append((journal.OPEN_NOTES, state.open_notes, sizes.get(reviewer.output)))
+        if role in (ANALYST, PROGRAMMER):
+            notes = state.analyst_feedback if role is ANALYST else state.programmer_feedback
+            reviewer = PEER_ANALYST if role is ANALYST else PEER_PROGRAMMER
+            parts.append((journal.REVIEW_NOTES, notes, sizes.get(reviewer.output)))
+        return tuple(_carried(what, text, whole) for what, text, whole in parts if text)
 
     def build_analyst_prompt(self, step: Ask) -> str:
         return self._render(
@@ -95,7 +122,7 @@ class Prompts:
             TESTER.output,
             step,
             scenario=self.task.scenario_test,
-            programmer_handoff=condense.condense_for_tester(self.state.outputs[PROGRAMMER.output], self.settings),
+            programmer_handoff=self._programmer_handoff(),
             open_notes=self.state.open_notes,
         )
 
@@ -117,6 +144,9 @@ class Prompts:
         if self.settings.condense_upstream_on_repeat and step.cycle > 1 and self._had_a_prompt(step):
             return BACK_REFERENCE
         return condense.condense_for_programmer(self.state.outputs[ANALYST.output], self.settings)
+
+    def _programmer_handoff(self) -> str:
+        return condense.condense_for_tester(self.state.outputs[PROGRAMMER.output], self.settings)
 
     def _had_a_prompt(self, step: Ask) -> bool:
         """Whether the step's terminal had an earlier prompt, which then held everything in full."""
@@ -141,3 +171,9 @@ class Prompts:
         marker = f"QUINTET_END_{digest.upper()}"
         values = {"path": path, "quoted_path": shlex.quote(path), "marker": marker}
         return render(RESPONSE_FILE, values, self.settings.prompts_dir)
+
+
+def _carried(what: str, text: str, whole: int | None) -> journal.Carried:
+    """The bytes of a text as it is sent; where nobody knows how long it was in whole, nothing was left out."""
+    sent = size_of(text.strip("\n"))
+    return journal.Carried(what=what, whole=sent if whole is None else whole, sent=sent)
