@@ -19,6 +19,8 @@ from quintet.server.listen import bind, make_server
 from quintet.server.places import Places, session_name
 
 START_SECONDS: Final = 30.0
+LAST_WORD_SECONDS: Final = 1.5
+"""how long a page that is open has to hear of the end"""
 
 
 class EmbeddedServer:
@@ -35,6 +37,7 @@ class EmbeddedServer:
         self._sessions = [session_name(name) for name in sessions]
         self._discovery = discovery
         self._places = places or Places()
+        self._hub: Hub | None = None
         self._socket = bind("127.0.0.1", 0)
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         app = create_app(self._make_hub, token=self.token, pages=pages)
@@ -54,6 +57,8 @@ class EmbeddedServer:
 
     def stop(self) -> None:
         """Stop serving; the terminals go on."""
+        if self._hub is not None and self._hub.events.watched:
+            time.sleep(LAST_WORD_SECONDS)
         self._server.should_exit = True
         self._thread.join(START_SECONDS)
         self._socket.close()
@@ -72,7 +77,8 @@ class EmbeddedServer:
         self._server.run(sockets=[self._socket])
 
     def _make_hub(self) -> Hub:
-        return Hub(self._places, self._sessions, on_session=self._add_session, on_tick=self._keep_word)
+        self._hub = Hub(self._places, self._sessions, on_session=self._add_session, on_tick=self._keep_word)
+        return self._hub
 
     def _add_session(self, name: str) -> None:
         if name not in self._sessions:

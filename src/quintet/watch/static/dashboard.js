@@ -3,10 +3,11 @@
 
 const $ = (id) => document.getElementById(id);
 const NAMES = { analyst: "Analyst", peer_analyst: "Analyst's peer", programmer: "Programmer", peer_programmer: "Programmer's peer", tester: "Tester" };
-const TABS = [["reply", "Response"], ["prompt", "Prompt as sent"], ["left", "Left out"]];
+const TABS = [["reply", "Response"], ["output", "Your command's output"], ["prompt", "Prompt as sent"], ["left", "Left out"]];
+const MOODS = { PASS: "good", FAIL: "bad", STOPPED: "again", GONE: "again" };
 const view = {
   run: null, wanted: "latest", chosen: -1, tab: "reply", sheet: null, terminal: "", follow: true,
-  statuses: {}, screens: {}, skew: 0, stamp: {},
+  statuses: {}, screens: {}, skew: 0, stamp: {}, lasting: true, lost: 0,
 };
 
 // -- small things
@@ -20,7 +21,10 @@ function h(tag, attributes, ...children) {
   node.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== ""));
   return node;
 }
-const now = () => Date.now() / 1000 + view.skew;
+/** The time; it stands still while nobody tells how things stand. */
+const now = () => (view.lost || Date.now() / 1000) + view.skew;
+/** How long a turn has taken, without the time in which the run was stopped. */
+const worked = (turn) => turn.seconds + (turn.taken === null && view.run.status === "RUNNING" ? Math.max(now() - view.run.ended, 0) : 0);
 const two = (number) => String(number).padStart(2, "0");
 function clock(seconds) {
   const s = Math.max(Math.round(seconds), 0);
@@ -52,11 +56,18 @@ function headers(more) {
 }
 async function get(path) {
   const answer = await fetch(path, { headers: headers(), cache: "no-store" });
-  if (answer.status === 401) notice("This page needs its token: open the address that `quintet dashboard` prints.");
+  if (answer.status === 401) notice(["This page needs its token: open the address that ", code("quintet dashboard"), " prints."]);
   if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
   return answer.json();
 }
-const notice = (text) => Object.assign($("notice"), { textContent: text, hidden: !text });
+/** Paragraphs of text and code, above everything else. */
+function notice(...lines) {
+  const parts = lines.map((line) => h("p", {}, line.map((part) => (typeof part === "string" ? part : part.code ? h("code", {}, part.text) : part.text))));
+  if ($("notice").textContent === parts.map((part) => part.textContent).join("")) return; // said already, aloud to some
+  $("notice").replaceChildren(...parts);
+  $("notice").hidden = !lines.length;
+}
+const code = (text) => ({ code: true, text });
 const linked = (state, words) => Object.assign($("link"), { className: `link ${state}`, textContent: words });
 async function listen() {
   let pause = 500, last = "";
@@ -66,7 +77,7 @@ async function listen() {
       if (answer.status === 401) { linked("lost", "no token"); return; }
       if (!answer.ok) throw new Error(String(answer.status));
       linked("live", "live");
-      pause = 500;
+      [pause, view.lost] = [500, 0];
       load();
       const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
       let rest = "";
@@ -76,7 +87,9 @@ async function listen() {
         for (const frame of frames) last = take(frame) || last;
       }
     } catch { /* the server is away; it is asked again */ }
-    linked("lost", pause < 4000 ? "the server is away; trying again" : "the server is away; quintet dashboard shows every run");
+    view.lost = view.lost || Date.now() / 1000;
+    linked("lost", "the server is away; trying again");
+    drawNotice();
     await new Promise((resolve) => setTimeout(resolve, pause));
     pause = Math.min(pause * 2, 5000);
   }
@@ -106,7 +119,7 @@ async function load() {
     if (wanted !== view.wanted) return;
     const other = !view.run || view.run.id !== run.id;
     view.skew = run.now - Date.now() / 1000;
-    view.run = run;
+    [view.run, view.lasting] = [run, list.lasting];
     if (other) { view.sheet = null; view.chosen = -1; view.screens = {}; $("screens").replaceChildren(); }
     draw(); drawRuns(list.runs);
     if (other || view.chosen < 0) choose(newest(run));
@@ -123,19 +136,35 @@ function draw() {
   const run = view.run, turn = run.current === null ? null : run.handoffs[run.current];
   document.title = `${run.headline} · Quintet`;
   $("headline").textContent = turn && run.status === "RUNNING" ? `Round ${run.round}, ${NAMES[turn.role].toLowerCase()}, cycle ${turn.cycle}` : run.headline;
-  $("headline").className = { PASS: "good", FAIL: "bad", STOPPED: "again" }[run.status] || "";
+  $("headline").className = MOODS[run.status] || "";
   $("task").textContent = run.title;
-  notice(run.asking ? `The ${NAMES[run.asking].toLowerCase()} asks for permission. Answer it in its terminal: quintet attach ${run.asking}`
-    : run.status === "STOPPED" ? `Stopped: ${run.reason}. Start it again to go on.` : "");
-  drawFacts(); drawPipeline(); drawTimeline(); drawTerminals(); drawTurns(); drawTokens();
+  drawNotice(); drawFacts(); drawPipeline(); drawTimeline(); drawTerminals(); drawTurns(); drawTokens();
+  $("warnings-part").hidden = !run.remarks.length;
+  $("warnings").replaceChildren(...run.remarks.map((remark) => h("li", {}, h("time", {}, hour(remark.at)), h("span", { class: "kind" }, remark.kind), h("span", {}, remark.text))));
   $("journal").replaceChildren(...run.journal.slice().reverse().map((line) => h("li", {}, h("time", {}, hour(line.at)), h("span", {}, line.text))));
+}
+function drawNotice() {
+  const run = view.run;
+  document.body.classList.toggle("away", Boolean(view.lost));
+  if (!run) return;
+  const board = code(`quintet dashboard --wd ${run.wd}`);
+  if (view.lost && view.lasting) notice(["The server of this page is away; what you see is the last that it told. Start it again and the page goes on by itself: ", board]);
+  else if (view.lost) notice(["This page came from the run's own server, which is gone: the run has ended, or goes on with another one at another address. What you see is the last that it told."],
+    ["All runs, at an address that stays: ", board]);
+  else if (run.asking && run.status === "RUNNING") notice([`The ${NAMES[run.asking].toLowerCase()} asks for permission. Answer it in its terminal: `, code(`quintet attach ${run.asking}`)]);
+  else notice(...run.advice);
 }
 function drawFacts() {
   const run = view.run;
   const facts = [["Project", run.wd], ["Run", run.id], ["At work for", clock(run.status === "RUNNING" ? run.seconds + now() - run.ended : run.seconds)],
-    ["Tokens", run.tokens ? count(run.tokens.total) + (run.tokens.cost === null ? "" : `, cost ${money(run.tokens.cost)}`) : "not told"]];
-  if (run.remarks.length) facts.push(["Warnings", String(run.remarks.length)]);
+    ["Tokens", run.tokens ? count(run.tokens.total) + priced(run.tokens) : "not told"]];
+  if (run.remarks.length) facts.push(["Warnings", h("a", { href: "#warnings-part" }, String(run.remarks.length))]);
   $("facts").replaceChildren(...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+}
+/** The cost by the user's prices; what they leave out is not passed over. */
+function priced(tokens) {
+  if (tokens.cost === null) return "";
+  return tokens.unpriced ? `, cost at least ${money(tokens.cost)} (${count(tokens.unpriced)} tokens have no price)` : `, cost ${money(tokens.cost)}`;
 }
 const WORDS = { processing: "at work", waiting_user_answer: "asks for permission", error: "has ended", unknown: "starting", gone: "terminal is closed" };
 function standing(role) {
@@ -156,7 +185,7 @@ function drawPipeline() {
     const mine = run.handoffs.filter((item) => item.role === role.name);
     const tokens = mine.reduce((sum, item) => sum + (item.tokens ? item.tokens.total : 0), 0);
     const at = turn && turn.role === role.name;
-    const time = at ? clock(now() - turn.sent) : mine.length ? `${mine.length} turn${mine.length > 1 ? "s" : ""}` : "";
+    const time = at ? clock(worked(turn)) : mine.length ? `${mine.length} turn${mine.length > 1 ? "s" : ""}` : "";
     return h("li", { class: `step ${role.kind}${at ? " now" : ""}`, "aria-current": at ? "step" : null },
       h("button", { type: "button", onclick: () => show(role.name), title: `terminal ${number + 1}`, "data-role": role.name },
         h("span", { class: "who" }, NAMES[role.name]), h("span", { class: "what" }, standing(role)),
@@ -168,69 +197,6 @@ function fill(parent, children) {
   const place = [...parent.querySelectorAll("button, [tabindex]")].indexOf(document.activeElement);
   parent.replaceChildren(...children);
   if (place >= 0) [...parent.querySelectorAll("button, [tabindex]")][place]?.focus({ preventScroll: true });
-}
-
-// -- the timeline: the same picture as in the report, made to be clicked
-
-const G = { width: 980, left: 136, right: 20, top: 30, lane: 34, bar: 16, gap: 26 };
-const SHAPES = { good: "M-3.4 .2 L-1 2.8 L3.6 -2.6", bad: "M-2.6 -2.6 L2.6 2.6 M2.6 -2.6 L-2.6 2.6", again: "M2.8 -1.6 A3.2 3.2 0 1 0 3.1 1.1 M3.4 -3.6 L3 -1.2 L.6 -1.6" };
-const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400];
-function scaleOf(run) {
-  const spells = run.spells.map((pair) => pair.slice());
-  if (run.status === "RUNNING") spells[spells.length - 1][1] = Math.max(now(), spells[spells.length - 1][1]);
-  const total = Math.max(spells.reduce((sum, [begin, end]) => sum + end - begin, 0), 1);
-  const rate = Math.max(G.width - G.left - G.right - G.gap * (spells.length - 1), 100) / total;
-  const x = (at) => {
-    let place = G.left;
-    for (const [number, [begin, end]] of spells.entries()) {
-      if (at <= end || number === spells.length - 1) return place + (Math.min(Math.max(at, begin), end) - begin) * rate;
-      place += (end - begin) * rate + G.gap;
-    }
-    return place;
-  };
-  const atWork = (seconds) => {
-    for (const [begin, end] of spells) { if (seconds <= end - begin) return x(begin + seconds); seconds -= end - begin; }
-    return x(spells[spells.length - 1][1]);
-  };
-  return { spells, total, x, atWork, end: spells[spells.length - 1][1] };
-}
-function tickName(s) {
-  if (s < 60) return `${s} s`;
-  return s < 3600 ? (s % 60 ? `${Math.floor(s / 60)}:${two(s % 60)}` : `${s / 60} min`) : `${s / 3600} h`;
-}
-function drawTimeline() {
-  const run = view.run, scale = scaleOf(run), bottom = G.top + G.lane * run.roles.length, parts = [];
-  const y = (number) => G.top + G.lane * number + G.lane / 2;
-  run.roles.forEach((role, number) => parts.push(h("svg:text", { class: "lane-name", x: 0, y: y(number) + 4 }, NAMES[role.name]),
-    h("svg:line", { class: "lane", x1: G.left, x2: scale.x(scale.end), y1: y(number), y2: y(number) })));
-  scale.spells.slice(1).forEach(([begin], number) => {
-    const end = scale.spells[number][1], x = scale.x(end), middle = x + G.gap / 2, half = (G.top + bottom) / 2;
-    parts.push(h("svg:rect", { class: "stop", x, y: G.top, width: G.gap, height: bottom - G.top }, h("svg:title", {}, `stopped for ${spell(begin - end)}`)),
-      h("svg:text", { class: "stop-name", x: middle, y: half, dy: 4, transform: `rotate(-90 ${middle} ${half})` }, "stopped"));
-  });
-  for (const number of new Set(run.handoffs.map((turn) => turn.round))) {
-    const x = scale.x(run.handoffs.find((turn) => turn.round === number).sent);
-    parts.push(h("svg:line", { class: "round", x1: x, x2: x, y1: G.top - 18, y2: bottom }), h("svg:text", { class: "round-name", x: x + 6, y: G.top - 8 }, `Round ${number}`));
-  }
-  const step = STEPS.find((size) => scale.total / size <= 9) || scale.total / 9;
-  for (let s = 0; s <= scale.total; s += step) {
-    const x = scale.atWork(s);
-    parts.push(h("svg:line", { class: "tick", x1: x, x2: x, y1: bottom, y2: bottom + 5 }), h("svg:text", { class: "tick-name", x, y: bottom + 20 }, tickName(s)));
-  }
-  run.handoffs.forEach((turn, number) => parts.push(bar(run, turn, number, scale, y)));
-  const label = `Timeline: ${run.handoffs.length} turns of five agents`;
-  fill($("timeline"), [h("svg:svg", { class: "timeline", viewBox: `0 0 ${G.width} ${bottom + 30}`, role: "group", "aria-label": label }, parts)]);
-}
-function bar(run, turn, number, scale, y) {
-  const x = scale.x(turn.sent), end = turn.taken === null ? scale.end : turn.taken, width = Math.max(scale.x(end) - x, 2);
-  const middle = y(run.roles.findIndex((role) => role.name === turn.role));
-  const words = `${NAMES[turn.role]}, round ${turn.round}, cycle ${turn.cycle}: ${spell(turn.taken === null ? end - turn.sent : turn.seconds)}${turn.verdict ? `, ${turn.verdict.word || "no verdict"}` : ""}`;
-  const open = () => choose(number, true);
-  return h("svg:g", { class: `turn${number === view.chosen ? " chosen" : ""}`, tabindex: 0, role: "button", "aria-label": words, onclick: open,
-    onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); open(); } } },
-    h("svg:title", {}, words),
-    h("svg:rect", { class: `bar ${turn.kind}${turn.taken === null ? " open" : ""}`, x, y: middle - G.bar / 2, width, height: G.bar, rx: 3 }),
-    turn.verdict ? h("svg:g", { class: `mark ${mood(turn)}`, transform: `translate(${x + width} ${middle})` }, h("svg:circle", { r: 7.5 }), h("svg:path", { d: SHAPES[mood(turn)] })) : null);
 }
 
 // -- the terminals: pictures of panes, drawn by xterm.js; nothing that is typed here goes anywhere
@@ -260,7 +226,7 @@ function drawTerminals() {
   fill($("terminal-tabs"), [...run.roles.map((role, number) => tab(role.name, NAMES[role.name], number + 1)), tab("all", "All five", 0)]);
   $("follow").setAttribute("aria-pressed", String(view.follow));
   $("screens").className = `screens${view.terminal === "all" ? " all" : ""}`;
-  const key = `${run.id} ${names.join(" ")}`;
+  const key = `${run.id} ${names.map((name) => `${name} ${run.terminals[name].id}`).join(" ")}`;
   if ($("screens").dataset.key === key) return;
   $("screens").dataset.key = key;
   for (const screen of Object.values(view.screens)) screen.terminal.dispose();
@@ -301,7 +267,8 @@ function drawTurns() {
   const run = view.run, items = [];
   run.handoffs.forEach((turn, number) => {
     if (!number || run.handoffs[number - 1].round !== turn.round) items.push(h("li", { class: "round-head" }, `Round ${turn.round}`));
-    const said = turn.verdict ? turn.verdict.word || "no verdict" : turn.taken === null ? "at work" : "";
+    const open = run.status === "RUNNING" ? "at work" : "no reply";
+    const said = turn.verdict ? turn.verdict.word || "no verdict" : turn.missed ? "no reply" : turn.taken === null ? open : "";
     items.push(h("li", {}, h("button", { type: "button", "data-turn": number, "aria-current": String(number === view.chosen), onclick: () => choose(number, true) },
       h("span", { class: `pip ${turn.kind}` }), h("span", {}, NAMES[turn.role], h("span", { class: "more" }, `  cycle ${turn.cycle}${turn.again ? ", asked again" : ""}`)),
       h("span", { class: `said ${mood(turn)}` }, said))));
@@ -320,7 +287,7 @@ async function choose(number, look = false) {
 }
 async function refresh() {
   const run = view.run, number = view.chosen, turn = run.handoffs[number];
-  const key = `${run.id} ${number} ${turn ? turn.taken : ""} ${turn && turn.verdict ? turn.verdict.word : ""}`;
+  const key = `${run.id} ${number} ${turn ? turn.taken : ""} ${turn && turn.verdict ? turn.verdict.word + turn.verdict.reason : ""}`;
   if (!turn || (view.sheet && view.sheet.key === key)) return;
   try { view.sheet = { key, turn, ...(await get(`/watch/runs/${encodeURIComponent(run.id)}/handoffs/${number}`)) }; } catch { return; }
   drawSheet();
@@ -328,17 +295,18 @@ async function refresh() {
 function drawSheet() {
   const sheet = view.sheet, turn = sheet.turn, verdict = turn.verdict;
   const size = turn.tokens ? `, ${turn.tokens.input.toLocaleString()} tokens in, ${turn.tokens.output.toLocaleString()} out` : "";
-  const tabs = h("div", { class: "tabs", role: "tablist" }, TABS.map(([name, words]) => h("button", { type: "button", role: "tab", "data-tab": name, "aria-selected": String(view.tab === name), onclick: () => read(name) },
+  if (view.tab === "output" && !sheet.output) view.tab = "reply";
+  const tabs = h("div", { class: "tabs", role: "tablist" }, TABS.filter(([name]) => name !== "output" || sheet.output).map(([name, words]) => h("button", { type: "button", role: "tab", "data-tab": name, "aria-selected": String(view.tab === name), onclick: () => read(name) },
     name === "left" && sheet.saved ? `${words} (${count(sheet.saved)} bytes)` : words)));
   fill($("sheet"), [
     h("h3", {}, `${NAMES[turn.role]}, round ${turn.round}, cycle ${turn.cycle}`),
-    h("p", { class: "meta" }, `${hour(turn.sent)}${turn.taken === null ? ", no reply yet" : `, replied after ${spell(turn.seconds)}`}${size}${turn.reminders ? `, reminded ${turn.reminders}×` : ""}${turn.source === "screen" ? ", read from its screen" : ""}`),
+    h("p", { class: "meta" }, `${hour(turn.sent)}${turn.taken === null ? ", no reply yet" : `, ${turn.missed ? "no reply" : "replied"} after ${spell(turn.seconds)}`}${size}${turn.reminders ? `, reminded ${turn.reminders}×` : ""}${turn.source === "screen" ? ", read from its screen" : ""}`),
     verdict ? h("div", { class: "judgement" }, h("strong", { class: mood(turn) }, verdict.word || "No verdict"), h("span", { class: "why" }, verdict.reason === verdict.word.toLowerCase() ? "with evidence of" : verdict.reason),
-      verdict.command ? h("p", {}, verdict.command) : null, verdict.evidence.length ? h("p", { class: "chips" }, verdict.evidence.map((word) => h("span", {}, word))) : null) : null,
+      verdict.command ? h("p", {}, h("code", {}, verdict.command)) : null, verdict.evidence.length ? h("p", { class: "chips" }, verdict.evidence.map((word) => h("span", {}, word))) : null) : null,
     tabs, sheetBody(sheet)]);
 }
 function sheetBody(sheet) {
-  if (view.tab !== "left") return sheet[view.tab] ? h("pre", { id: "text" }, sheet[view.tab]) : h("p", { class: "quiet" }, view.tab === "reply" ? "There is no response yet." : "The prompt is not in the archive.");
+  if (view.tab !== "left") return sheet[view.tab] ? h("pre", { id: "text" }, sheet[view.tab]) : h("p", { class: "quiet" }, view.tab === "reply" ? (sheet.turn.missed ? "There was no response." : "There is no response yet.") : "The prompt is not in the archive.");
   const parts = sheet.shortened.map((part) => h("div", { class: "lost-part" },
     h("p", {}, part.removed.length ? `Of ${part.what} ${part.saved.toLocaleString()} of ${part.size.toLocaleString()} bytes stayed behind:` : `Of ${part.what} nothing was left out.`),
     part.removed.length ? h("pre", { class: "gone" }, part.removed.join("\n")) : null));
@@ -364,7 +332,7 @@ function drawTokens() {
 function drawRuns(runs) {
   fill($("runs"), runs.map((run) => h("tr", { class: view.run && run.id === view.run.id ? "chosen" : "" },
     h("td", {}, h("button", { type: "button", "data-run": run.id, onclick: () => { view.wanted = run.id; load(); scrollTo({ top: 0 }); } }, run.id)),
-    h("td", { class: { PASS: "good", FAIL: "bad", STOPPED: "again" }[run.status] || "" }, run.headline), h("td", { title: run.title }, run.title), h("td", {}, spell(run.seconds)),
+    h("td", { class: MOODS[run.status] || "" }, run.headline), h("td", { title: run.title }, run.title), h("td", {}, spell(run.seconds)),
     h("td", {}, run.rounds), h("td", {}, run.tokens === null ? "" : count(run.tokens)))));
 }
 
@@ -377,7 +345,7 @@ document.addEventListener("keydown", (event) => {
   else if (key === "0") show("all");
   else if (key === "f") show("", true);
   else if (key === "j" || key === "k") choose(Math.min(Math.max(view.chosen + (key === "j" ? 1 : -1), 0), view.run.handoffs.length - 1), true);
-  else if (key === "r" || key === "p" || key === "l") read({ r: "reply", p: "prompt", l: "left" }[key]);
+  else if (/^[rcpl]$/.test(key)) read({ r: "reply", c: "output", p: "prompt", l: "left" }[key]);
   else if (key === "?") $("help").showModal();
   else return;
   event.preventDefault();
@@ -390,9 +358,9 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { fo
 document.addEventListener("visibilitychange", () => { if (!document.hidden) for (const id of Object.keys(view.screens)) fetchScreen(id); });
 addEventListener("resize", () => { for (const id of Object.keys(view.screens)) fetchScreen(id); });
 setInterval(() => {
-  if (!view.run || view.run.status !== "RUNNING" || document.hidden) return;
+  if (!view.run || view.run.status !== "RUNNING" || view.lost || document.hidden) return;
   drawFacts();
   const turn = view.run.current === null ? null : view.run.handoffs[view.run.current];
-  if (turn) { const time = document.querySelector(".step.now .time"); if (time) time.textContent = clock(now() - turn.sent); drawTimeline(); }
+  if (turn) { const time = document.querySelector(".step.now .time"); if (time) time.textContent = clock(worked(turn)); drawTimeline(); }
 }, 1000);
 listen();
