@@ -9,7 +9,23 @@ from datetime import datetime
 
 import pytest
 
-from quintet.roles import ROLES
+from quintet.config import Settings
+from quintet.loop.condense import (
+    condense_for_programmer,
+    condense_for_tester,
+    extract_review_notes,
+    extract_test_evidence,
+)
+from quintet.loop.journal import (
+    ANALYST_HANDOFF,
+    EXPLORE,
+    PREVIOUS_CHANGES,
+    PROGRAMMER_HANDOFF,
+    REVIEW_NOTES,
+    TEST_EVIDENCE,
+)
+from quintet.roles import ROLES, TESTER
+from quintet.watch.condensed import shortened
 from quintet.watch.figures import count, duration
 from quintet.watch.runs import read_run, run_folders
 from quintet.watch.summary import summarise
@@ -68,20 +84,54 @@ def test_every_number_of_the_report(project: Scripted) -> None:
 
 
 def test_the_bytes_that_condensation_saved(project: Scripted) -> None:
+    """What was written down when each prompt was built is what the archive shows afterwards, byte for byte."""
     summary = summarise(project.folder)
     sizes = [path.stat().st_size for path in (project.folder / "prompts").glob("*.md")]
     assert summary.prompts == sum(sizes)
-    # the tester's two prompts lack the programmer's limitations, which the reply has
-    limitations = "## Known limitations\nnone that anybody has found so far\n"
-    assert summary.saved >= 2 * len(limitations)
-    prompt = (project.folder / "prompts" / "007-tester.md").read_text()
-    assert limitations.splitlines()[1] not in prompt
+    prompts = [event for event in project.journal if event["event"] == "prompt_sent"]
+    carried = [part for event in prompts for part in event["carried"]]
+    assert summary.saved == sum(part["whole"] - part["sent"] for part in carried)
+    text = (project.folder / "report.md").read_text(encoding="utf-8")
+    assert f"| Saved by condensation | {summary.saved:,} of {summary.saved + sum(sizes):,} bytes |" in text
+
+    replies = {event["step"]: event["file"] for event in project.journal if event["event"] == "reply_taken"}
+    expected = {  # by the prompt: of what, the whole text, and the text that was sent
+        "1-1-tester": [(PROGRAMMER_HANDOFF, "1-1-programmer", condense_for_tester)],
+        "1-2-analyst": [(REVIEW_NOTES, "1-1-analyst_review", extract_review_notes)],
+        "1-1-programmer": [(ANALYST_HANDOFF, "1-2-analyst", condense_for_programmer)],
+        "2-1-programmer": [
+            (TEST_EVIDENCE, "1-1-tester", extract_test_evidence),
+            (PREVIOUS_CHANGES, "1-1-programmer", condense_for_tester),
+        ],
+        "2-1-programmer_review": [(TEST_EVIDENCE, "1-1-tester", extract_test_evidence)],
+    }
+    by_step = {event["step"]: event for event in prompts}
+    for step, parts in expected.items():
+        told = {part["what"]: (part["whole"], part["sent"]) for part in by_step[step]["carried"]}
+        prompt = (project.folder / by_step[step]["file"]).read_text(encoding="utf-8")
+        for what, source, shorten in parts:
+            whole = (project.folder / replies[source]).read_text(encoding="utf-8")
+            sent = shorten(whole, Settings(wd=project.wd)).strip("\n")
+            assert sent in prompt
+            assert told[what] == (len(whole.encode()), len(sent.encode())), (step, what)
+        assert told.keys() == {what for what, _, _ in parts} | ({EXPLORE} if "tester" not in step else set())
+    # the explore summary goes out in full once for each terminal, and afterwards as a reference
+    summaries = [part for event in prompts for part in event["carried"] if part["what"] == EXPLORE]
+    assert sum(part["sent"] == part["whole"] for part in summaries) == 4
+
+
+def test_what_was_left_out_can_be_read(project: Scripted) -> None:
+    run = read_run(project.folder)
+    tested = next(handoff for handoff in run.handoffs if handoff.role is TESTER)
+    (part,) = shortened(project.folder, run, tested)
+    assert part.removed[-2:] == ("## Known limitations", "none that anybody has found so far")
+    assert part.saved == sum(item.whole - item.sent for item in tested.carried)
 
 
 def test_the_files_and_the_line_that_takes_them_back(project: Scripted) -> None:
     text = (project.folder / "report.md").read_text(encoding="utf-8")
     assert "| greet.py | new |" in text
-    (line,) = re.findall(r"^git stash push .*$", text, re.MULTILINE)
+    (line,) = re.findall(r"^git -C .* stash push .*$", text, re.MULTILINE)
     assert (project.wd / "greet.py").exists()
     project.git(*shlex.split(line)[1:])
     assert not (project.wd / "greet.py").exists()
@@ -143,3 +193,37 @@ def test_a_turn_that_needed_a_reminder_counts_whole() -> None:
         # the second turn has read the first again, so both together have read more than twice the prompt
         assert reply["tokens"]["input"] > 2 * 900
         assert reply["tokens"]["cached"] > 0
+
+
+def test_a_tester_that_is_asked_again_and_says_nothing_has_its_turn_counted() -> None:
+    silent = [{"reply": "RESULT: PASS", "manner": "say_only"}]
+    with scripted({TESTER.name: [*turns("no verdict"), silent]}) as project:
+        settings = {"START_AGENT": "tester", "MAX_ROUNDS": "1", "IDLE_GRACE_SECONDS": "0.5", "MAX_FILE_REMINDERS": "0"}
+        code, output = project.call("run", **settings)
+        assert code == 1, output
+        told = [event for event in project.journal if event["event"] in ("reply_taken", "reply_missed")]
+        assert [event["event"] for event in told] == ["reply_taken", "reply_missed"]
+        total = sum(event["tokens"]["input"] + event["tokens"]["output"] for event in told)
+        state = json.loads((project.wd / ".tmp" / "quintet-state.json").read_text())
+        assert state["tokens_used"] == total
+        run = read_run(project.folder)
+        assert [handoff.missed for handoff in run.handoffs] == [False, True]
+        assert all(handoff.taken for handoff in run.handoffs)
+
+
+def test_a_run_that_is_killed_is_shown_as_interrupted_and_goes_on() -> None:
+    script = story()
+    with scripted(script | {"analyst": [[{"hang": True}]]}) as project:
+        process = project.start("run")
+        project.until_there("*/prompts/001-analyst.md")
+        assert json.loads(project.call("status", "--json")[1])["status"] == "RUNNING"
+        process.kill()
+        process.wait()
+        assert "Interrupted in round 1" in project.call("runs")[1]
+        told = json.loads(project.call("status", "--json")[1])
+        assert (told["status"], told["at_work"]) == ("GONE", False)
+        project.call("stop", "--all")
+        project.script(script)
+        code, output = project.call("run")
+        assert code == 0, output
+        assert "PASS in round 2" in project.call("runs")[1]

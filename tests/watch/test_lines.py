@@ -1,11 +1,21 @@
 """One line of words for every event."""
 
+import io
+import json
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from pydantic import BaseModel
+from rich.console import Console
 
 from quintet.loop import journal
+from quintet.loop.journal import Journal
 from quintet.watch.lines import line_for
+from quintet.watch.live import Picture
+from quintet.watch.runs import Tail
+from quintet.watch.telling import tell_run
+from tests.watch.events import started, write
 
 KINDS = get_args(get_args(journal.Event)[0])
 SAMPLES: dict[str, Any] = {
@@ -76,8 +86,40 @@ def test_every_event_has_words_of_its_own(kind: type[Any]) -> None:
         (sample(journal.RunStopped), ["the reason", "start again"]),
         (sample(journal.RunResumed), ["goes on", "1-1-tester"]),
         (sample(journal.RunFinished), ["PASS", "round 2"]),
+        (sample(journal.ReplyMissed), ["warning", "tester", "no reply"]),
     ],
 )
 def test_what_a_line_must_say(event: Any, words: list[str]) -> None:
     line = line_for(event)
     assert [word for word in words if word not in line] == []
+
+
+class Replaced(BaseModel):
+    """A kind of event that this room has no words for yet."""
+
+    at: str = "2026-01-02T03:04:05+00:00"
+    event: str = "terminal_replaced"
+    role: str = "programmer"
+    attempt: int = 2
+    reason: str = "its process was gone"
+    note: str = ""
+
+
+def test_an_event_without_words_of_its_own_is_told_by_its_fields() -> None:
+    line = line_for(Replaced())  # type: ignore[arg-type]
+    assert line == "terminal replaced: programmer, attempt 2, its process was gone"
+
+
+def test_an_event_of_a_later_version_is_shown_everywhere(tmp_path: Path) -> None:
+    folder = write(tmp_path / ".tmp" / "r", started())
+    with (folder / "journal.jsonl").open("a") as file:
+        file.write(Replaced().model_dump_json() + "\n" + '{"event": "bare", "at": "x"}\n{"event": 3, "at": "x"}\n')
+    tail = Tail(folder / "journal.jsonl")
+    lines = [line_for(event) for event in tail.news()]
+    assert lines[-2:] == ["terminal replaced: programmer, attempt 2, its process was gone", "bare."]
+    assert tail.run.events == len(started()) + 2
+    picture = Picture(tail.run, events=[*Journal(folder / "journal.jsonl").read()])
+    console = Console(file=io.StringIO(), width=100, height=40, record=True)
+    console.print(picture.draw(100, 40))
+    assert "terminal replaced: programmer" in console.export_text()
+    assert "terminal replaced" in json.dumps(tell_run(tail.run, "", picture.events))

@@ -6,6 +6,7 @@ import pty
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from rich.console import Console
 from quintet.loop import journal
 from quintet.roles import ANALYST
 from quintet.watch.live import Picture
+from quintet.watch.model import GONE
 from tests.watch.events import START, at, failed_run, sent, started, write
 
 
@@ -92,3 +94,41 @@ def test_watch_draws_on_a_terminal(tmp_path: Path) -> None:
     assert b"\x1b[?1049h" in shown, "the alternate screen"
     assert b"\x1b[?1049l" in shown, "and back"
     assert b"FAIL after round 1" in shown.split(b"\x1b[?1049l")[-1], "the last picture stays"
+
+
+@pytest.mark.parametrize("width", [24, 40, 80, 120])
+@pytest.mark.parametrize("height", [12, 16, 24])
+def test_why_a_run_stopped_is_whole_in_every_window(width: int, height: int) -> None:
+    reason = "1,200,345 tokens are used and MAX_TOKENS is 1,000,000; set a higher limit"
+    stop = at(20, journal.RunStopped(reason=reason, max_tokens=1_000_000))
+    lines = drawn(picture_of([*started(), sent(10, ANALYST), stop]), width, height)
+    text = " ".join(" ".join(lines).split())
+    assert reason in text
+    assert "MAX_TOKENS=2000000 quintet run" in text
+    assert len(lines) <= height
+    assert max(map(len, lines)) <= width
+
+
+def test_the_time_of_a_turn_is_the_time_at_work() -> None:
+    stop = at(20, journal.RunStopped(reason="x"))
+    resumed = at(5000, journal.RunResumed(run_id="20260102-030405-abcdef", step=""))
+    lines = drawn(picture_of([*started(), sent(10, ANALYST), stop, resumed]), 100, 30, now=5005)
+    (row,) = [line for line in lines if line.startswith("analyst  ")]
+    assert "0:15" in row
+
+
+def test_a_run_whose_process_is_gone_stands_still(tmp_path: Path) -> None:
+    picture = picture_of([*started(), sent(10, ANALYST)])
+    picture.run = replace(picture.run, status=GONE)
+    text = "\n".join(drawn(picture, 100, 30, now=9000))
+    assert "Interrupted in round 1   0:10" in text
+    assert "quintet run" in text
+    assert "at work  " not in text
+    write(tmp_path / ".tmp" / "20260102-030405-abcdef", [*started(), sent(10, ANALYST)])
+    for words in (["status"], ["watch", "--plain"], ["runs"], ["status", "--json"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "quintet", *words, "--wd", str(tmp_path)], capture_output=True, text=True, check=True
+        )
+        shown = done.stdout + done.stderr
+        assert "Interrupted" in shown or "process is gone" in shown, words
+        assert "Running" not in shown, words

@@ -1,10 +1,13 @@
 """A run, folded from its journal."""
 
+from dataclasses import replace
+
 import pytest
 
 from quintet.loop import journal
 from quintet.roles import ANALYST, PEER_ANALYST, TESTER
-from quintet.watch.model import Tokens, run_from, tokens_of
+from quintet.watch.model import GONE, run_from, tokens_of
+from quintet.watch.values import Tokens
 from tests.watch.events import START, at, failed_run, finished, reviewed, sent, started, taken, verdict_of
 
 BEGAN = START.timestamp()
@@ -18,7 +21,7 @@ def test_handoffs_have_their_times_verdicts_and_tokens() -> None:
     assert review.verdict is not None
     assert (review.verdict.word, review.verdict.good) == ("REVISE", False)
     assert review.verdict.evidence == ("artifact", "handoff")
-    assert review.tokens == Tokens(500, 250, 10)
+    assert review.tokens == Tokens(500, 250, 10, unpriced=510)
     assert review.reminders == 1
     assert run.status == "FAIL"
     assert run.seconds() == 51
@@ -54,6 +57,36 @@ def test_the_time_in_which_a_run_was_stopped_does_not_count() -> None:
     assert resumed.worked(resumed.handoffs[0]) == 20
 
 
+def test_the_clock_of_a_turn_does_not_count_the_time_in_which_the_run_was_stopped() -> None:
+    events = [
+        *started(),
+        sent(10, ANALYST),
+        at(20, journal.RunStopped(reason="interrupted by SIGINT")),
+        at(1000, journal.RunResumed(run_id="20260102-030405-abcdef", step="1-1-analyst")),
+    ]
+    run = run_from(events)
+    assert run.worked(run.handoffs[0], BEGAN + 1030) == 10 + 30
+    gone = replace(run, status=GONE)
+    assert gone.worked(gone.handoffs[0], BEGAN + 9000) == 10, "the clock of a run that is gone stands still"
+    assert gone.seconds(BEGAN + 9000) == 20
+
+
+def test_a_turn_without_a_reply_ends_when_the_run_goes_on() -> None:
+    again = at(30, journal.PromptSent(step="1-1-tester-again", role="tester", round=1, cycle=1, characters=9))
+    used = journal.TurnTokens(input=70, cached=0, output=5)
+    missed = at(60, journal.ReplyMissed(step="1-1-tester-again", role="tester", tokens=used))
+    rest = [verdict_of(60, "FAIL"), sent(61, ANALYST, 2), finished(500, "FAIL", 2)]
+    events = [*started(), sent(10, TESTER), taken(30, TESTER), again]
+    run = run_from([*events, missed, *rest])
+    turn = run.handoffs[1]
+    assert (turn.taken, turn.missed, run.worked(turn)) == (BEGAN + 60, True, 30)
+    assert turn.tokens == Tokens(70, 0, 5, unpriced=75)
+    assert [remark.kind for remark in run.remarks] == ["no reply"]
+    assert run.handoffs[2].taken == BEGAN + 500, "nor is a turn open after the end"
+    told_nothing = run_from([*events, *rest])
+    assert told_nothing.worked(told_nothing.handoffs[1]) == 31, "also where the journal tells nothing of it"
+
+
 def test_a_run_that_was_killed_does_not_count_the_night() -> None:
     events = [*started(), sent(10, ANALYST), at(9000, journal.RunResumed(run_id="x", step="")), taken(9010, ANALYST)]
     assert run_from(events).seconds() <= 10 + 60 + 10
@@ -80,7 +113,10 @@ def test_what_comes_after_the_end_does_not_make_a_run_longer() -> None:
 
 def test_tokens_add_up_and_cost_only_where_it_is_known() -> None:
     assert Tokens(1, 2, 3) + Tokens(10, 20, 30) == Tokens(11, 22, 33)
-    assert (Tokens(1, cost=0.5) + Tokens(1)).cost == 0.5
+    part = Tokens(1, cost=0.5) + Tokens(4, unpriced=4)
+    assert (part.cost, part.unpriced, part.partly_priced) == (0.5, 4, True)
+    assert not Tokens(1, cost=0.5).partly_priced
+    assert not Tokens(4, unpriced=4).partly_priced, "without any price there is no cost, and none of a part"
     assert Tokens(5, 3, 2).total == 7
     assert tokens_of([]) is None
 

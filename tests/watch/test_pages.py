@@ -8,10 +8,12 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
+from quintet.loop import journal
+from quintet.loop.lock import directory_lock
 from quintet.roles import ANALYST, TESTER
 from quintet.watch import pages as module
 from quintet.watch.pages import Pages
-from tests.watch.events import failed_run, finished, sent, started, taken, write
+from tests.watch.events import at, failed_run, finished, sent, started, taken, verdict_of, write
 
 RUN = "20260102-030405-abcdef"
 
@@ -58,6 +60,36 @@ def test_the_runs_and_the_newest_of_them(client: Client, project: Path) -> None:
     assert client.get("/watch/runs/latest").json()["current"] == 0
 
 
+def test_a_run_that_was_killed_is_not_shown_as_running(client: Client, project: Path) -> None:
+    write(project / ".tmp" / "20270101-000000-ffffff", [*started(), sent(1, ANALYST)])
+    told = client.get("/watch/runs/latest").json()
+    assert (told["status"], told["headline"], told["seconds"]) == ("GONE", "Interrupted in round 1", 1)
+    assert {"code": True, "text": "quintet run"} in told["advice"][-1]
+    assert client.get("/watch/runs").json()["runs"][0]["status"] == "GONE"
+    with directory_lock(project):
+        assert client.get("/watch/runs/latest").json()["status"] == "RUNNING"
+
+
+def test_a_process_that_goes_or_comes_is_told_like_a_line_of_the_journal(project: Path) -> None:
+    pages = Pages(lambda: [project])
+    before = pages._sizes()
+    with directory_lock(project):
+        assert pages._sizes() != before
+    assert pages._sizes() == before
+
+
+def test_the_words_of_the_users_command(project: Path) -> None:
+    folder = project / ".tmp" / RUN
+    verified = at(3, journal.Verified(round=1, command="make check", exit_code=2, file="002-verify.md"))
+    events = [*started(), sent(1, TESTER), taken(2, TESTER, file="001.md"), verdict_of(2, "PASS"), verified]
+    write(folder, [*events, finished(4, "FAIL")])
+    (folder / "002-verify.md").write_text("2 tests failed\n")
+    client = Client(Pages(lambda: [project]))
+    assert client.get(f"/watch/runs/{RUN}/handoffs/0").json()["output"] == "2 tests failed\n"
+    told = client.get("/watch/runs/latest").json()
+    assert {"code": True, "text": f".tmp/{RUN}/002-verify.md"} in told["advice"][0]
+
+
 @pytest.mark.parametrize("name", ["..", "nothing", "%2e%2e", "..%2f..%2fetc", "20260102", RUN + "%00"])
 def test_no_other_folder_is_a_run(client: Client, name: str) -> None:
     assert client.get(f"/watch/runs/{name}").status_code == 404
@@ -76,7 +108,7 @@ def test_a_handoffs_texts(project: Path) -> None:
     (folder / "prompts" / "001.md").write_text("do it\x1b[2J")
     (folder / "001.md").write_text("<b>done</b>")
     told = Client(Pages(lambda: [project])).get(f"/watch/runs/{RUN}/handoffs/0").json()
-    assert told == {"prompt": "do it�[2J", "reply": "<b>done</b>", "saved": 0, "shortened": []}
+    assert told == {"prompt": "do it�[2J", "reply": "<b>done</b>", "output": "", "saved": 0, "shortened": []}
 
 
 def test_every_file_of_the_page_has_the_policy_and_needs_nothing_from_outside(client: Client) -> None:

@@ -1,6 +1,7 @@
 """The pieces of the picture: figures, the chart, what git tells, the growing journal."""
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -8,14 +9,16 @@ import pytest
 
 from quintet.errors import RunError
 from quintet.loop import journal
-from quintet.roles import ANALYST, TESTER
-from quintet.watch.changes import look, undo
+from quintet.loop.lock import directory_lock
+from quintet.loop.state import State, save_state
+from quintet.roles import ANALYST
+from quintet.watch.changes import look
 from quintet.watch.chart import GAP, WIDTH, Scale, timeline
 from quintet.watch.figures import clock, count, duration, harmless, money
 from quintet.watch.model import Run, run_from
-from quintet.watch.runs import Tail, find_run, is_at_work, read_text, run_folders
+from quintet.watch.runs import Tail, find_run, is_at_work, read_run, read_text, run_folders
 from quintet.watch.terminals import find_server
-from tests.watch.events import at, failed_run, sent, started, taken, verdict_of, write
+from tests.watch.events import START, at, failed_run, sent, started, write
 
 
 @pytest.mark.parametrize(
@@ -84,26 +87,12 @@ def test_changed_new_and_deleted_files_with_unusual_names(repository: tuple[Path
         ("gone", "deleted", 0, 1),
         ("old name.txt", "changed", 2, 1),
     ]
-    stash = "git stash push --include-untracked --message 'quintet run'"
-    assert undo(wd, run, newest=True) == (stash,)
-    assert undo(wd, run, newest=False) == (), "what is there now is not the old run's"
-
-
-def test_commits_are_reverted(repository: tuple[Path, Run]) -> None:
-    wd, run = repository
-    (wd / "new").write_text("1\n")
-    git(wd, "add", "new")
-    git(wd, "commit", "--quiet", "--message", "Add")
-    (line,) = undo(wd, run, newest=True)
-    git(wd, *line.split()[1:])
-    assert not (wd / "new").exists()
 
 
 def test_no_repository_and_a_commit_that_is_not_there(tmp_path: Path, repository: tuple[Path, Run]) -> None:
     assert "no git repository" in look(tmp_path, Run()).note
     assert "not in this repository" in look(repository[0], Run(start_commit="0" * 40)).note
     assert "not in this repository" in look(repository[0], Run(start_commit="--output=/tmp/x")).note
-    assert undo(repository[0], Run(start_commit="0; rm -rf /"), newest=True) == ()
 
 
 def test_runs_are_found_by_the_beginning_of_their_name(tmp_path: Path) -> None:
@@ -145,16 +134,33 @@ def test_texts_that_are_not_there(tmp_path: Path) -> None:
     assert read_text(tmp_path, "bytes.md") == "a�b"
 
 
-def test_whether_a_run_is_at_work(tmp_path: Path) -> None:
+def test_whether_a_run_is_at_work_is_the_locks_word(tmp_path: Path) -> None:
+    folder = write(tmp_path / ".tmp" / "20260102-030405-abcdef", started())
+    older = write(tmp_path / ".tmp" / "20260101-000000-aaaaaa", started())
     running = run_from(started())
-    assert not is_at_work(tmp_path, running)
-    (tmp_path / ".tmp").mkdir()
+    old = replace(running, id=older.name)
+    assert not is_at_work(folder, running)
     (tmp_path / ".tmp" / "quintet.pid").write_text("1\n")
-    assert is_at_work(tmp_path, running)
-    (tmp_path / ".tmp" / "quintet.pid").write_text("999999999999\n")
-    assert not is_at_work(tmp_path, running)
-    done = run_from([*started(), sent(1, TESTER), taken(2, TESTER), verdict_of(2, "PASS")])
-    assert done.verdicts
+    assert not is_at_work(folder, running), "a process with that number may be anybody's"
+    with directory_lock(tmp_path):
+        assert is_at_work(folder, running), "before it has a state of its own, it is the newest"
+        assert not is_at_work(older, old)
+        save_state(State(run_id=older.name), tmp_path / ".tmp" / "quintet-state.json")
+        assert is_at_work(older, old), "an older run that goes on"
+        assert not is_at_work(folder, running)
+        assert not is_at_work(older, replace(old, status="PASS"))
+        (tmp_path / ".tmp" / "quintet-state.json").write_text("no state")
+        assert is_at_work(folder, running)
+    assert not is_at_work(folder, running)
+
+
+def test_a_run_without_its_process_is_gone(tmp_path: Path) -> None:
+    folder = write(tmp_path / ".tmp" / "20260102-030405-abcdef", [*started(), sent(5, ANALYST)])
+    run = read_run(folder)
+    assert (run.status, run.seconds(START.timestamp() + 9000)) == ("GONE", 5)
+    assert run.current, "what it was waiting for is still known"
+    with directory_lock(tmp_path):
+        assert read_run(folder).status == "RUNNING"
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 
 from quintet.loop import journal
+from quintet.loop.lock import directory_lock
 from quintet.roles import ANALYST, TESTER
+from quintet.watch.lanes import lanes
+from quintet.watch.model import Run
 from quintet.watch.report import markdown, write_report
+from quintet.watch.runs import read_run
 from quintet.watch.summary import summarise
 from tests.watch.events import at, failed_run, finished, sent, started, taken, verdict_of, write
 
@@ -39,7 +43,8 @@ def test_a_fail_says_what_to_do_next(folder: Path) -> None:
     text = markdown(summarise(folder))
     assert text.startswith("# FAIL after round 1\n")
     assert "## What to do next" in text
-    assert "START_AGENT=programmer quintet run" in text.replace("\\_", "_")
+    assert "`START_AGENT=programmer PROMPT_FILE=task.md quintet run`" in text
+    assert "`quintet attach programmer`" in text
     assert "without approval" in text
 
 
@@ -114,3 +119,83 @@ def test_an_empty_journal_has_a_report_too(tmp_path: Path) -> None:
     (tmp_path / "r").mkdir()
     (tmp_path / "r" / "journal.jsonl").write_text("")
     assert all(path.exists() for path in write_report(tmp_path / "r"))
+
+
+def test_commands_and_paths_are_not_escaped_within_code(tmp_path: Path) -> None:
+    wd = tmp_path / "my_project `x` *y*"
+    first = journal.RunStarted(run_id="r_1", wd=str(wd), start_agent=ANALYST.name)
+    stop = journal.RunStopped(reason="a_b *c* `d`", max_tokens=10)
+    text = markdown(summarise(write(wd / ".tmp" / "r_1", [at(0, first), *started()[1:], at(2, stop)])))
+    assert f"Run `r_1` in `` {wd} ``" in text.replace("``" + str(wd) + "``", f"`` {wd} ``")
+    assert "`MAX_TOKENS=20 quintet run`" in text
+    assert r"a\_b \*c\* \`d\`" in text, "words are escaped as before"
+
+
+def test_the_timeline_in_characters(folder: Path) -> None:
+    text = markdown(summarise(folder))
+    lines = text.split("## Timeline\n\n```text\n")[1].split("\n```")[0].split("\n")
+    assert lines[0].strip() == "round 1"
+    names = [line[:17].strip() for line in lines[1:6]]
+    assert names == ["analyst", "peer analyst", "programmer", "peer programmer", "tester"]
+    assert {len(line) for line in lines[1:6]} == {17 + 72}
+    assert lines[1].count("█") in (14, 15), "10 of 51 seconds"
+    assert lines[2].rstrip("·").endswith("▓↺")
+    assert set(lines[4][17:]) == {"·"}
+    assert "✗" in lines[5]
+    assert lines[6].endswith("51 s at work")
+
+
+def test_a_stop_and_the_shortest_turns_have_their_place_in_the_timeline(tmp_path: Path) -> None:
+    resumed = at(90_000, journal.RunResumed(run_id="r", step=""))
+    stopped = at(100, journal.RunStopped(reason="x"))
+    events = [*started(), sent(1, ANALYST), taken(1.01, ANALYST), sent(2, TESTER), stopped, resumed]
+    rows = lanes(read_run(write(tmp_path / ".tmp" / "r", [*events, taken(90_100, TESTER)])))
+    assert rows[1].count("█") == 1
+    assert "┊" in rows[5]
+    assert lanes(Run())[1].count("·") == 72
+
+
+def test_evidence_is_what_the_verdict_rests_on(tmp_path: Path) -> None:
+    verified = at(3, journal.Verified(round=1, command="make check", exit_code=2, file="002-verify.md"))
+    events = [*started(), sent(1, TESTER), taken(2, TESTER, file="001-tester.md"), verdict_of(2, "PASS"), verified]
+    folder = write(tmp_path / ".tmp" / "r", [*events, finished(4, "FAIL")])
+    (folder / "001-tester.md").write_text("RESULT: PASS\nall is well")
+    (folder / "002-verify.md").write_text("$ make check\n2 tests failed\n")
+    text, page = (path.read_text(encoding="utf-8") for path in write_report(folder))
+    assert "### Round 1: FAIL, what make check says" in text
+    assert (
+        text.index("2 tests failed") < text.index("### Round 1: PASS, the tester's report") < text.index("all is well")
+    )
+    assert "2 tests failed" in page
+    assert "/002-verify.md`" in text.split("## Timeline")[0], "what to do next points there"
+
+
+def test_a_cost_of_a_part_is_not_shown_as_the_whole(tmp_path: Path) -> None:
+    used = journal.TurnTokens(input=900, cached=0, output=100)
+    priced = journal.ReplyTaken(step="1-1-analyst", role="analyst", characters=1, source="file", tokens=used, cost=0.5)
+    events = [*started(), sent(1, ANALYST), at(2, priced), sent(3, TESTER), taken(4, TESTER, tokens=1990)]
+    folder = write(tmp_path / ".tmp" / "r", [*events, finished(5, "PASS")])
+    summary = summarise(folder)
+    assert summary.token_words == ("3.0k (995 of them cached), cost at least 0.5000: your prices leave out 2.0k tokens")
+    text, page = (path.read_text(encoding="utf-8") for path in write_report(folder))
+    row = next(line for line in text.splitlines() if line.startswith("| run |"))
+    assert "at least 0.5000" in row
+    assert "at least 0.5000" in page
+    whole = write(tmp_path / ".tmp" / "s", [*events[:-2], finished(5, "PASS")])
+    assert summarise(whole).token_words == "1.0k (0 of them cached), cost 0.5000 by your prices"
+
+
+def test_turns_that_tell_of_no_tokens_are_counted(tmp_path: Path) -> None:
+    events = [*started(), sent(1, ANALYST), taken(2, ANALYST, tokens=90), sent(3, TESTER), taken(4, TESTER)]
+    words = summarise(write(tmp_path / ".tmp" / "r", [*events, finished(5, "PASS")])).token_words
+    assert "without 1 of 2 turns" in words
+
+
+def test_a_killed_run_is_reported_as_interrupted(tmp_path: Path) -> None:
+    folder = write(tmp_path / ".tmp" / "r", [*started(), sent(1, ANALYST)])
+    text = write_report(folder)[0].read_text()
+    assert text.startswith("# Interrupted in round 1\n")
+    assert "last heard of" in text
+    assert "`quintet run`" in text
+    with directory_lock(tmp_path):
+        assert write_report(folder)[0].read_text().startswith("# Running, round 1\n")

@@ -67,5 +67,6 @@ def _connect(wd: Path, servers: ExitStack, api: str, state: State) -> ApiClient:
 
     sessions = [state.session_name] if state.session_name else []
     discovery = wd / TMP / "server.json"
-    server = servers.enter_context(EmbeddedServer(sessions, discovery=discovery, pages=Pages(lambda: [wd])))
+    pages = Pages(lambda: [wd], lasting=False)
+    server = servers.enter_context(EmbeddedServer(sessions, discovery=discovery, pages=pages))
     return ApiClient(server.url, str(wd), token=server.token)

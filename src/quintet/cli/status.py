@@ -28,7 +28,8 @@ def status_command(run: str | None, wd: Path, as_json: bool) -> None:
     from rich.console import Console  # noqa: PLC0415 - each command loads only what it needs
 
     from quintet.watch.live import Picture  # noqa: PLC0415
-    from quintet.watch.runs import JOURNAL, Tail, find_run, is_at_work  # noqa: PLC0415
+    from quintet.watch.model import RUNNING  # noqa: PLC0415
+    from quintet.watch.runs import JOURNAL, Tail, as_seen, find_run  # noqa: PLC0415
     from quintet.watch.summary import task_title  # noqa: PLC0415
     from quintet.watch.telling import tell_run  # noqa: PLC0415
     from quintet.watch.terminals import statuses  # noqa: PLC0415
@@ -36,13 +37,11 @@ def status_command(run: str | None, wd: Path, as_json: bool) -> None:
     folder = find_run(wd, run)
     tail = Tail(folder / JOURNAL)
     events = tail.news()
-    title = task_title(folder, tail.run.id)
-    told = statuses(wd, tail.run)
-    at_work = is_at_work(wd, tail.run)
+    seen = as_seen(folder, tail.run)
+    title = task_title(folder, seen.id)
+    told = statuses(wd, seen)
     if as_json:
-        click.echo(json.dumps({**tell_run(tail.run, title, events), "statuses": told, "at_work": at_work}))
+        click.echo(json.dumps({**tell_run(seen, title, events), "statuses": told, "at_work": seen.status == RUNNING}))
         return
     console = Console(width=None if sys.stdout.isatty() else _WIDTH)
-    console.print(Picture(tail.run, title, told, events).draw(console.width, _LINES))
-    if tail.run.status == "RUNNING" and not at_work:
-        console.print("\nIts process is gone; quintet run goes on with it.", style="yellow")
+    console.print(Picture(seen, title, told, events).draw(console.width, _LINES))

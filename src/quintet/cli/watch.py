@@ -19,7 +19,8 @@ LOOK_SECONDS = 0.25
 @click.option("--json", "as_json", is_flag=True, help="Print the journal as it grows.")
 def watch_command(run: str | None, wd: Path, plain: bool, as_json: bool) -> None:
     """Watch a run until it ends; by default the newest."""
-    from quintet.watch.runs import JOURNAL, Tail, find_run, is_at_work  # noqa: PLC0415
+    from quintet.watch.model import GONE, RUNNING  # noqa: PLC0415
+    from quintet.watch.runs import JOURNAL, Tail, as_seen, find_run  # noqa: PLC0415
     from quintet.watch.showing import showing  # noqa: PLC0415
     from quintet.watch.summary import task_title  # noqa: PLC0415
 
@@ -29,16 +30,18 @@ def watch_command(run: str | None, wd: Path, plain: bool, as_json: bool) -> None
         with showing(wd, plain=plain, as_json=as_json) as show:
             show.title(task_title(folder, folder.name))
             while True:
-                at_work = is_at_work(wd, tail.run)
+                # asked before the look, so that what it wrote last is not missed
+                seen = as_seen(folder, tail.run)
                 for event in tail.news():
                     show(event)
-                if tail.run.status != "RUNNING" or not at_work:
+                if tail.run.status != RUNNING:
+                    break
+                if seen.status == GONE and seen.events == tail.run.events:
+                    show.gone()
                     break
                 time.sleep(LOOK_SECONDS)
     except KeyboardInterrupt:
         sys.exit(130)
-    if tail.run.status == "RUNNING":
-        click.echo("Its process is gone; quintet run goes on with it.", err=True)
 
 
 @click.command("dashboard")

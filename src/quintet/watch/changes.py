@@ -1,10 +1,9 @@
-"""What a run has changed in the project's repository, and the line that takes it back."""
+"""What a run has changed in the project's repository."""
 
 import json
 import re
-import shlex
 import subprocess
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +12,7 @@ from quintet.watch.runs import TMP
 
 KEPT: Final = "changes.json"
 """written at the end of a run, because the tree goes on changing afterwards"""
+EXCLUDED: Final = f":(exclude){TMP}"
 _SECONDS: Final = 30
 _MOST: Final = 500
 _ENV: Final = ("-c", "core.quotePath=false", "-c", "core.fsmonitor=false", "--no-optional-locks")
@@ -26,6 +26,8 @@ class File:
     kind: str
     added: int | None = None
     removed: int | None = None
+    before: bool = False
+    """it was not committed already when the run began"""
 
 
 @dataclass(frozen=True)
@@ -57,16 +59,22 @@ def look(wd: Path, run: Run) -> Changes:
     start = run.start_commit
     if not start:
         return Changes(note="The project was in no git repository, or had no commit, when the run began.")
-    if not _is_hash(start) or _git(wd, "cat-file", "-e", f"{start}^{{commit}}") is None:
+    if not is_hash(start) or git(wd, "cat-file", "-e", f"{start}^{{commit}}") is None:
         return Changes(note=f"The start commit {start[:12]} is not in this repository.")
-    counts = _git(wd, "diff", "--numstat", "--no-renames", "-z", start, "--", ".", f":(exclude){TMP}")
-    kinds = _git(wd, "diff", "--name-status", "--no-renames", "-z", start, "--", ".", f":(exclude){TMP}")
-    new = _git(wd, "ls-files", "--others", "--exclude-standard", "-z", "--", ".", f":(exclude){TMP}")
+    form = ("--relative", "--no-renames", "-z")  # relative to the project, which may be a part of the repository
+    counts = git(wd, "diff", "--numstat", *form, start, "--", ".", EXCLUDED)
+    kinds = git(wd, "diff", "--name-status", *form, start, "--", ".", EXCLUDED)
+    new = git(wd, "ls-files", "--others", "--exclude-standard", "-z", "--", ".", EXCLUDED)
     if counts is None or kinds is None or new is None:
         return Changes(note="Git could not tell.")
     files = [*_changed(counts, kinds), *(File(path, "new") for path in _split(new))]
-    files.sort(key=lambda file: file.path)
+    files = sorted((replace(file, before=was_dirty(file.path, run)) for file in files), key=lambda file: file.path)
     return Changes(tuple(files[:_MOST]), max(len(files) - _MOST, 0))
+
+
+def was_dirty(path: str, run: Run) -> bool:
+    """Whether a file was not committed already when the run began, by itself or with its folder."""
+    return any(path == item or (item.endswith("/") and path.startswith(item)) for item in run.dirty or ())
 
 
 def _changed(counts: str, kinds: str) -> list[File]:
@@ -81,24 +89,7 @@ def _changed(counts: str, kinds: str) -> list[File]:
     return files
 
 
-def undo(wd: Path, run: Run, *, newest: bool) -> tuple[str, ...]:
-    """Shell lines that take a run's changes back: a stash what is not committed, a revert what is; nothing is lost.
-
-    They are made from what git says now, never read from a file, because agents can write there.
-    """
-    start, head = run.start_commit, (_git(wd, "rev-parse", "--verify", "HEAD") or "").strip()
-    if not _is_hash(start) or not _is_hash(head):
-        return ()
-    lines = []
-    if newest and _git(wd, "status", "--porcelain", "--", ".", f":(exclude){TMP}"):
-        lines.append(f"git stash push --include-untracked --message {shlex.quote(f'quintet {run.id}')}")
-    end = run.commit if _is_hash(run.commit) else head if newest else start
-    if end != start:
-        lines.append(f"git revert --no-edit {start[:12]}..{end[:12]}")
-    return tuple(lines)
-
-
-def _is_hash(text: str) -> bool:
+def is_hash(text: str) -> bool:
     return bool(re.fullmatch("[0-9a-f]{40,64}", text))
 
 
@@ -106,7 +97,7 @@ def _split(text: str) -> list[str]:
     return [part for part in text.split("\0") if part]
 
 
-def _git(wd: Path, *arguments: str) -> str | None:
+def git(wd: Path, *arguments: str) -> str | None:
     try:
         done = subprocess.run(["git", *_ENV, *arguments], cwd=wd, capture_output=True, timeout=_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired):

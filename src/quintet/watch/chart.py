@@ -6,7 +6,8 @@ from typing import Final
 
 from quintet.roles import ROLES
 from quintet.watch.figures import duration
-from quintet.watch.model import Handoff, Run, kind_of
+from quintet.watch.model import Run
+from quintet.watch.values import Handoff, kind_of
 
 WIDTH: Final = 980
 LEFT: Final = 136

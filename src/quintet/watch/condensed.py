@@ -1,83 +1,77 @@
-"""What condensation has left out: replies held against the prompts that carried them on."""
+"""What condensation has left out: the sizes as they were written down, and the lines by holding texts side by side."""
 
 import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, TESTER
-from quintet.watch.model import Handoff, Run
+from quintet.loop import journal
+from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, TESTER, Role
+from quintet.watch.model import Run
 from quintet.watch.runs import read_text
+from quintet.watch.values import Handoff
 
 _SUMMARY = re.compile(r"^Explore summary:\n(.*?)\n\n?Round \d", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Shortened:
-    """A reply that went into a prompt, and the lines of it that did not."""
+    """A text that went into a prompt, and the lines of it that did not."""
 
     what: str
-    source: Handoff
     removed: tuple[str, ...]
     size: int
-    """bytes of the reply"""
+    """bytes of the whole text"""
     saved: int
     """bytes that stayed behind"""
 
 
-def sources(run: Run, handoff: Handoff) -> list[tuple[str, Handoff]]:
-    """The replies that a handoff's prompt carries on, as the flow passes them."""
-    before = run.handoffs[: run.handoffs.index(handoff)]
-
-    def last(role: object, number: int | None = None) -> Handoff | None:
-        found = (item for item in reversed(before) if item.role is role and item.reply_file and not item.again)
-        return next((item for item in found if number is None or item.round == number), None)
-
-    wanted: list[tuple[str, Handoff | None]] = []
-    if handoff.again:
-        return []
-    if handoff.role is ANALYST and handoff.cycle > 1:
-        wanted = [("the review's notes", last(PEER_ANALYST))]
-    elif handoff.role is PROGRAMMER:
-        # the analyst's handoff belongs to the first round's prompts, the test's evidence to the later ones
-        wanted = [("the analyst's handoff", last(ANALYST))] if handoff.round == 1 else []
-        if handoff.round > 1:
-            wanted.append(("the test's evidence", last(TESTER, handoff.round - 1)))
-            wanted.append(("the previous changes", last(PROGRAMMER, handoff.round - 1)))
-        if handoff.cycle > 1:
-            wanted.append(("the review's notes", last(PEER_PROGRAMMER, handoff.round)))
-    elif handoff.role is TESTER:
-        wanted = [("the programmer's handoff", last(PROGRAMMER, handoff.round))]
-    return [(what, source) for what, source in wanted if source]
-
-
 def shortened(folder: Path, run: Run, handoff: Handoff) -> list[Shortened]:
-    """What each source of a prompt has lost on its way into it."""
-    text = read_text(folder, handoff.prompt_file)
-    prompt = Counter(_lines(text))
-    carried = [
-        _compare(what, source, read_text(folder, source.reply_file), prompt) for what, source in sources(run, handoff)
-    ]
-    return [*_summary(folder, run, handoff, text), *carried]
+    """What each part of a prompt has lost on its way into it."""
+    prompt = Counter(_lines(read_text(folder, handoff.prompt_file)))
+    parts = []
+    for part in handoff.carried:
+        whole = _source(folder, run, handoff, part.what) if part.sent < part.whole else ""
+        parts.append(Shortened(part.what, _missing(whole, prompt), part.whole, max(part.whole - part.sent, 0)))
+    return parts
 
 
-def saved_bytes(folder: Path, run: Run) -> int:
-    """Bytes that condensation kept out of all prompts of a run."""
-    return sum(item.saved for handoff in run.handoffs for item in shortened(folder, run, handoff))
+def saved_bytes(run: Run) -> int:
+    """Bytes that condensation kept out of all prompts of a run, as the run itself has counted them."""
+    return sum(part.whole - part.sent for handoff in run.handoffs for part in handoff.carried)
 
 
-def _summary(folder: Path, run: Run, handoff: Handoff, prompt: str) -> list[Shortened]:
-    """The explore summary, where a prompt only refers to the terminal's first one."""
-    first = next((item for item in run.handoffs if item.role is handoff.role), handoff)
-    before, now = _SUMMARY.search(read_text(folder, first.prompt_file)), _SUMMARY.search(prompt)
-    if first is handoff or before is None or now is None or before[1] == now[1]:
-        return []
-    size = len(before[1].encode())
-    saved = max(size - len(now[1].encode()), 0)
-    return [Shortened("the explore summary, sent before", first, tuple(_lines(before[1])), size, saved)]
+def _source(folder: Path, run: Run, handoff: Handoff, what: str) -> str:
+    """The whole text of which a prompt carries a part."""
+    if what == journal.EXPLORE:
+        first = next((item for item in run.handoffs if item.role is handoff.role), handoff)
+        found = _SUMMARY.search(read_text(folder, first.prompt_file))
+        return found[1] if found else ""
+    peers = {ANALYST: PEER_ANALYST, PROGRAMMER: PEER_PROGRAMMER, TESTER: PEER_PROGRAMMER}
+    reviewer = PEER_ANALYST if what == journal.OPEN_NOTES and handoff.role is PROGRAMMER else peers.get(handoff.role)
+    role = {
+        journal.ANALYST_HANDOFF: ANALYST,
+        journal.PROGRAMMER_HANDOFF: PROGRAMMER,
+        journal.PREVIOUS_CHANGES: PROGRAMMER,
+        journal.TEST_EVIDENCE: TESTER,
+    }.get(what, reviewer)
+    earlier = what in (journal.PREVIOUS_CHANGES, journal.TEST_EVIDENCE)
+    source = _last(run, handoff, role, earlier=earlier) if role else None
+    if source is None:
+        return ""
+    verified = source.verdict.output_file if source.verdict else ""
+    return read_text(folder, verified or source.reply_file)
 
 
-def _compare(what: str, source: Handoff, text: str, prompt: Counter[str]) -> Shortened:
+def _last(run: Run, handoff: Handoff, role: Role, *, earlier: bool) -> Handoff | None:
+    """The last reply of a role before a prompt; of an earlier round where the prompt looks back at one."""
+    before = run.handoffs[: run.handoffs.index(handoff)]
+    found = (item for item in reversed(before) if item.role is role and item.reply_file and not item.again)
+    return next((item for item in found if not earlier or item.round < handoff.round), None)
+
+
+def _missing(text: str, prompt: Counter[str]) -> tuple[str, ...]:
+    """The lines of a text that the prompt does not have."""
     left = Counter(prompt)
     removed = []
     for line in _lines(text):
@@ -85,8 +79,7 @@ def _compare(what: str, source: Handoff, text: str, prompt: Counter[str]) -> Sho
             left[line] -= 1
         else:
             removed.append(line)
-    saved = sum(len(line.encode()) + 1 for line in removed)
-    return Shortened(what, source, tuple(removed), len(text.encode()), saved)
+    return tuple(removed)
 
 
 def _lines(text: str) -> list[str]:

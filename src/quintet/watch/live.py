@@ -1,10 +1,11 @@
 """The live view of a run in a terminal: it fits whatever window there is, and is drawn anew when that changes."""
 
+import textwrap
 import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Final, Self
 
@@ -15,10 +16,12 @@ from rich.text import Text
 
 from quintet.loop.journal import Event
 from quintet.roles import ROLES, Role
+from quintet.watch.advice import advise, in_plain
 from quintet.watch.figures import clock, count, one_line, time_of_day
 from quintet.watch.lines import line_for
-from quintet.watch.model import FAIL, PASS, RUNNING, STOPPED, Handoff, Run, fold, seconds_of, tokens_of
+from quintet.watch.model import FAIL, GONE, PASS, RUNNING, STOPPED, Run, fold, seconds_of, tokens_of
 from quintet.watch.summary import headline
+from quintet.watch.values import Handoff
 
 KEPT: Final = 200
 REFRESH: Final = 2
@@ -30,7 +33,7 @@ _WHO: Final = max(len(role.name) for role in ROLES) + len(" 1.1")
 _WORD: Final = len("no verdict")
 _FRAME_LINES: Final = 2
 """the blank line above the agents, and the heads of their columns"""
-_COLOURS: Final = {PASS: "green", FAIL: "red", STOPPED: "yellow"}
+_COLOURS: Final = {PASS: "green", FAIL: "red", STOPPED: "yellow", GONE: "yellow"}
 _WORDS: Final = {
     "processing": "at work",
     "waiting_user_answer": "asks for permission",
@@ -55,14 +58,18 @@ class Picture:
     def draw(self, width: int, height: int, now: float | None = None) -> RenderableType:
         """At most so many lines of at most so many columns."""
         now = now or time.time()
-        top: list[RenderableType] = [self._head(now), self._pipeline(width)]
+        parts: list[RenderableType] = [self._head(now)]
         if self.title and height > 20:  # noqa: PLR2004
-            top.insert(1, _line(self.title, "dim"))
-        agents = self._agents(width, now)
-        used = len(top) + len(ROLES) + _FRAME_LINES
+            parts.append(_line(self.title, "dim"))
+        if self.run.status == RUNNING:
+            parts.append(self._pipeline(width))
+        parts += [Text(line, style="yellow", no_wrap=True) for line in self._notice(width)[: max(height - 1, 1)]]
+        used = len(parts) + len(ROLES) + _FRAME_LINES
+        if self.run.status != RUNNING and used > height:
+            return Group(*parts)  # why it ended is worth more than the rest
+        parts += [Text(""), self._agents(width, now)]
         verdicts = self.run.verdicts[-_VERDICTS:] if height - used > _VERDICTS else self.run.verdicts[-1:]
         used += len(verdicts) + 1 if verdicts else 0
-        parts: list[RenderableType] = [*top, Text(""), agents]
         if verdicts and height >= used:
             parts += [Text(""), *(_verdict(handoff) for handoff in verdicts)]
         room = height - used - 1
@@ -85,6 +92,14 @@ class Picture:
             text.append(f"   {count(tokens.total)} tokens")
         text.append(f"   {run.id}", style="dim")
         return text
+
+    def _notice(self, width: int) -> list[str]:
+        """What somebody has to know or to do, whole in every window."""
+        run = self.run
+        texts = [in_plain(step) for step in advise(run)[: 1 if run.status == FAIL else None]]
+        if run.status == RUNNING and run.asking:
+            texts = [f"{run.asking.replace('_', ' ')} asks for permission: quintet attach {run.asking}"]
+        return [line for text in texts for line in textwrap.wrap(one_line(text), max(width, 10))]
 
     def _pipeline(self, width: int) -> Text:
         turn = self.run.current
@@ -119,7 +134,7 @@ class Picture:
         cells: list[RenderableType] = [
             Text(role.name.replace("_", " "), style=style),
             Text(self._standing(role, here, mine), style="cyan" if here else "dim"),
-            Text(clock(now - turn.sent) if here and turn else "", style=style),
+            Text(clock(run.worked(turn, now)) if here and turn else "", style=style),
         ]
         if width >= NARROW:
             cells += [Text(count(tokens.total) if tokens else "–"), Text(str(len(mine)))]
@@ -193,6 +208,9 @@ class LiveView(AbstractContextManager["LiveView"]):
 
     def title(self, text: str) -> None:
         self.picture.title = text
+
+    def gone(self) -> None:
+        self.picture.run = replace(self.picture.run, status=GONE)
 
     def __enter__(self) -> Self:
         return self

@@ -10,83 +10,14 @@ from quintet.loop import journal
 from quintet.loop.journal import Event
 from quintet.roles import BY_NAME, TESTER, Role
 from quintet.watch.lines import line_for
+from quintet.watch.values import Handoff, Remark, Tokens, Verdict
 
-RUNNING, PASS, FAIL, STOPPED = "RUNNING", "PASS", "FAIL", "STOPPED"
+RUNNING, PASS, FAIL, STOPPED, GONE = "RUNNING", "PASS", "FAIL", "STOPPED", "GONE"
+"""how a run stands; gone is one that says it is running and whose process is not there"""
 COMMITTED: Final = "committed as "
 """how post-processing tells of its commit"""
 QUIET_SECONDS: Final = 60.0
 """a resumed run whose journal says nothing of its stop was stopped; this much of the silence may have been work"""
-
-
-@dataclass(frozen=True)
-class Tokens:
-    """What turns have cost, by the agents' own records; the cached ones are part of the input."""
-
-    input: int = 0
-    cached: int = 0
-    output: int = 0
-    cost: float | None = None
-    """by the user's prices"""
-
-    @property
-    def total(self) -> int:
-        return self.input + self.output
-
-    def __add__(self, other: "Tokens") -> "Tokens":
-        known = [tokens.cost for tokens in (self, other) if tokens.cost is not None]
-        return Tokens(
-            self.input + other.input,
-            self.cached + other.cached,
-            self.output + other.output,
-            sum(known) if known else None,
-        )
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What a reply was judged to be."""
-
-    word: str
-    """APPROVED, REVISE, PASS, FAIL, or nothing where the reply had none"""
-    good: bool
-    """whether it lets the run go on to the next phase, or to its end"""
-    reason: str
-    evidence: tuple[str, ...] = ()
-    command: str = ""
-    """the user's command that had the last word on a PASS"""
-
-
-@dataclass(frozen=True)
-class Handoff:
-    """One prompt and what came back."""
-
-    step: str
-    role: Role
-    round: int
-    cycle: int
-    sent: float
-    """seconds since the epoch, as all times here"""
-    prompt_file: str = ""
-    taken: float | None = None
-    reply_file: str = ""
-    source: str = ""
-    verdict: Verdict | None = None
-    tokens: Tokens | None = None
-    reminders: int = 0
-
-    @property
-    def again(self) -> bool:
-        """Whether the tester was asked once more for its verdict."""
-        return self.step.endswith("-again")
-
-
-@dataclass(frozen=True)
-class Remark:
-    """Something that a reader of the report should know."""
-
-    at: float
-    kind: str
-    text: str
 
 
 @dataclass(frozen=True)
@@ -97,9 +28,18 @@ class Run:
     wd: str = ""
     start_agent: str = ""
     start_commit: str = ""
+    dirty: tuple[str, ...] | None = None
+    """what was not committed when it began; None where that is not known"""
     status: str = RUNNING
     reason: str = ""
     """why it stopped"""
+    resumable: bool = True
+    max_tokens: int = 0
+    """the limit that stopped it"""
+    cleaned_up: bool = False
+    """its terminals were ended with it"""
+    head: str = ""
+    """the commit that it left the project at"""
     spells: tuple[tuple[float, float], ...] = ()
     """the stretches of time in which it was at work, without those in which it was stopped"""
     handoffs: tuple[Handoff, ...] = ()
@@ -127,16 +67,19 @@ class Run:
         running = (now or self.ended) - self.ended if self.status == RUNNING else 0.0
         return sum(end - begin for begin, end in self.spells) + max(running, 0.0)
 
-    def worked(self, handoff: Handoff) -> float:
+    def worked(self, handoff: Handoff, now: float | None = None) -> float:
         """How long a turn has taken, without the time in which the run was stopped."""
         end = handoff.taken or self.ended
-        return sum(max(min(end, last) - max(handoff.sent, first), 0.0) for first, last in self.spells)
+        until_then = sum(max(min(end, last) - max(handoff.sent, first), 0.0) for first, last in self.spells)
+        if now is None or handoff.taken or self.status != RUNNING:
+            return until_then
+        return until_then + max(now - self.ended, 0.0)
 
     @property
     def current(self) -> Handoff | None:
         """The handoff that waits for its reply."""
         last = self.handoffs[-1] if self.handoffs else None
-        return last if last and last.taken is None and self.status in (RUNNING, STOPPED) else None
+        return last if last and last.taken is None and self.status in (RUNNING, STOPPED, GONE) else None
 
     @property
     def round(self) -> int:
@@ -178,21 +121,22 @@ def fold(run: Run, event: Event) -> Run:
     run = replace(_heard(run, event, at), events=run.events + 1)
     match event:
         case journal.RunStarted():
-            return replace(
-                run, id=event.run_id, wd=event.wd, start_agent=event.start_agent, start_commit=event.start_commit
-            )
+            run = replace(run, id=event.run_id, wd=event.wd, start_agent=event.start_agent)
+            return replace(run, start_commit=event.start_commit, dirty=event.dirty)
         case journal.RunResumed():
-            return replace(run, id=event.run_id, status=RUNNING, reason="", resumes=run.resumes + 1)
+            run = replace(run, id=event.run_id, status=RUNNING, resumes=run.resumes + 1)
+            return replace(run, reason="", resumable=True, max_tokens=0, cleaned_up=False, head="")
         case journal.TerminalCreated(role=role):
             return replace(run, terminals={**run.terminals, role: (event.terminal, event.provider)})
         case journal.PromptSent():
             return _sent(run, event, at)
-        case journal.ReplyTaken():
+        case journal.ReplyTaken() | journal.ReplyMissed():
             return _taken(run, event, at)
         case journal.RunFinished(status=status):
-            return replace(run, status=status)
+            return replace(_closed(run, at), status=status, cleaned_up=event.cleaned_up, head=event.head)
         case journal.RunStopped(reason=reason):
-            return replace(run, status=STOPPED, reason=reason)
+            run = replace(run, status=STOPPED, reason=reason, resumable=event.resumable, max_tokens=event.max_tokens)
+            return replace(run, cleaned_up=event.cleaned_up, head=event.head)
     return _judged(run, event) or _remarked(run, event, at)
 
 
@@ -224,24 +168,27 @@ def _sent(run: Run, event: journal.PromptSent, at: float) -> Run:
     role = BY_NAME.get(event.role)
     if role is None:
         return run
-    new = Handoff(event.step, role, event.round, event.cycle, at, event.file)
+    new = Handoff(event.step, role, event.round, event.cycle, at, event.file, event.carried)
     last = run.last
-    # a prompt that could not be sent is sent again by the next start
-    kept = run.handoffs[:-1] if last and last.step == event.step and last.taken is None else run.handoffs
-    return replace(run, handoffs=(*kept, new), asking="")
+    if last and last.step == event.step and last.taken is None:  # it could not be sent, and is sent again
+        run = replace(run, handoffs=run.handoffs[:-1])
+    return replace(run, handoffs=(*_closed(run, at).handoffs, new), asking="")
 
 
-def _taken(run: Run, event: journal.ReplyTaken, at: float) -> Run:
+def _closed(run: Run, at: float) -> Run:
+    """Whatever comes next, a turn that is still open by then had no reply."""
+    return _with_last(run, lambda item: item is run.last and item.taken is None, taken=at, missed=True)
+
+
+def _taken(run: Run, event: journal.ReplyTaken | journal.ReplyMissed, at: float) -> Run:
     told = event.tokens
-    tokens = Tokens(told.input, told.cached, told.output, event.cost) if told else None
-    return _with_last(
-        replace(run, asking=""),
-        lambda item: item.step == event.step,
-        taken=at,
-        reply_file=event.file,
-        source=event.source,
-        tokens=tokens,
-    )
+    unpriced = told.total if told and event.cost is None else 0
+    tokens = Tokens(told.input, told.cached, told.output, event.cost, unpriced) if told else None
+    changes: dict[str, Any] = {"taken": at, "tokens": tokens, "missed": isinstance(event, journal.ReplyMissed)}
+    if isinstance(event, journal.ReplyTaken):
+        changes |= {"reply_file": event.file, "source": event.source}
+    run = _with_last(replace(run, asking=""), lambda item: item.step == event.step, **changes)
+    return replace(run, remarks=(*run.remarks, Remark(at, "no reply", line_for(event)))) if changes["missed"] else run
 
 
 def _judged(run: Run, event: Event) -> Run | None:
@@ -254,7 +201,8 @@ def _judged(run: Run, event: Event) -> Run | None:
         case journal.Verified(command=command, exit_code=code):
             word = FAIL if code else PASS
             reason = f"the tester said PASS; the command ended with exit code {code}"
-            return _with_last(run, _is_test, verdict=Verdict(word, not code, reason, command=command))
+            verdict = Verdict(word, not code, reason, command=command, output_file=event.file)
+            return _with_last(run, _is_test, verdict=verdict)
     return None
 
 
@@ -298,8 +246,3 @@ def _remarked(run: Run, event: Event, at: float) -> Run:
         case journal.Noted(text=text) if text.startswith(COMMITTED):
             return replace(run, commit=text.removeprefix(COMMITTED))
     return run
-
-
-def kind_of(role: Role) -> str:
-    """What sort of work a role does: work, review or test."""
-    return "review" if role.reviews else "test" if role is TESTER else "work"

@@ -5,11 +5,13 @@ from html import escape
 from importlib.resources import files
 from typing import Final
 
+from quintet.watch.advice import Code
 from quintet.watch.chart import timeline
-from quintet.watch.figures import count, duration, harmless, money, time_of_day
-from quintet.watch.model import FAIL, PASS, Handoff, Tokens, Verdict
+from quintet.watch.figures import count, harmless, time_of_day
+from quintet.watch.model import FAIL, PASS
 from quintet.watch.runs import read_text
-from quintet.watch.summary import Summary
+from quintet.watch.summary import Summary, cost_cell, kind_words, taken_words
+from quintet.watch.values import Handoff, Tokens, Verdict
 
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _FRAME: Final = """<!doctype html>
@@ -75,8 +77,12 @@ def _facts(rows: Iterable[tuple[str, str]]) -> str:
 
 
 def _next(summary: Summary) -> str:
-    steps = "".join(f"<li>{_text(step)}</li>" for step in summary.next_steps)
+    steps = "".join(f"<li>{''.join(map(_part, step))}</li>" for step in summary.next_steps)
     return f'<section class="next"><h2>What to do next</h2><ol>{steps}</ol></section>' if steps else ""
+
+
+def _part(part: str) -> str:
+    return f"<code>{_text(part)}</code>" if isinstance(part, Code) else _text(part)
 
 
 def _round(summary: Summary, number: int) -> str:
@@ -87,7 +93,6 @@ def _round(summary: Summary, number: int) -> str:
 
 def _turn(summary: Summary, handoff: Handoff) -> tuple[str, ...]:
     verdict = handoff.verdict
-    taken = duration(summary.run.worked(handoff)) if handoff.taken else "no reply yet"
     reply = read_text(summary.folder, handoff.reply_file)
     name = _text(handoff.role.name.replace("_", " "))
     if reply:
@@ -96,16 +101,16 @@ def _turn(summary: Summary, handoff: Handoff) -> tuple[str, ...]:
         time_of_day(handoff.sent),
         name,
         str(handoff.cycle),
-        taken,
-        _badge(handoff, verdict) if verdict else "",
+        taken_words(summary.run, handoff),
+        _badge(handoff, verdict.word, verdict.good) if verdict else "",
         _why(verdict) if verdict else "",
         count(handoff.tokens.total) if handoff.tokens else "",
     )
 
 
-def _badge(handoff: Handoff, verdict: Verdict) -> str:
-    kind = "good" if verdict.good else "again" if handoff.role.reviews else "bad"
-    return f'<span class="badge {kind}">{_text(verdict.word) or "no verdict"}</span>'
+def _badge(handoff: Handoff, word: str, good: bool) -> str:
+    kind = "good" if good else "again" if handoff.role.reviews else "bad"
+    return f'<span class="badge {kind}">{_text(word) or "no verdict"}</span>'
 
 
 def _why(verdict: Verdict) -> str:
@@ -115,9 +120,8 @@ def _why(verdict: Verdict) -> str:
 
 def _evidence(summary: Summary) -> str:
     parts = [
-        f"<h3>Round {item.handoff.round} "
-        f"{_badge(item.handoff, item.handoff.verdict) if item.handoff.verdict else ''}</h3>"
-        f"<pre>{_text(item.text)}</pre>"
+        f"<h3>Round {item.handoff.round} {_badge(item.handoff, item.word, item.good)} {_text(item.title)}</h3>"
+        f"<p><code>{_text(item.file)}</code></p><pre>{_text(item.text)}</pre>"
         for item in summary.evidence
     ]
     return f"<section><h2>Test evidence</h2>{''.join(parts)}</section>" if parts else ""
@@ -130,7 +134,7 @@ def _changes(summary: Summary) -> str:
     rows = [
         (
             f"<code>{_text(file.path)}</code>",
-            _text(file.kind),
+            _text(kind_words(file)),
             ""
             if file.added is None
             else f'<span class="plus">+{file.added}</span> <span class="minus">−{file.removed}</span>',
@@ -138,7 +142,9 @@ def _changes(summary: Summary) -> str:
         for file in found.files
     ]
     more = f"<p>… and {found.more} more.</p>" if found.more else ""
-    undo = f"<p>To take them back:</p><pre>{_text(chr(10).join(summary.undo))}</pre>" if summary.undo else ""
+    lines = "\n".join(summary.undo.lines)
+    undo = f"<p>To take them back:</p><pre>{_text(lines)}</pre>" if lines else ""
+    undo += f"<p>{_text(summary.undo.note)}</p>" if summary.undo.note else ""
     start = f"<p>Since the start commit <code>{_text(summary.run.start_commit[:12])}</code>.</p>"
     return f"<section><h2>Files changed</h2>{start}{_table(('File', '', 'Lines'), rows)}{more}{undo}</section>"
 
@@ -156,7 +162,7 @@ def _tokens(summary: Summary) -> str:
 
 def _token_row(name: str, tokens: Tokens, priced: bool) -> tuple[str, ...]:
     numbers = (f"{number:,}" for number in (tokens.input, tokens.cached, tokens.output, tokens.total))
-    cost = (money(tokens.cost) if tokens.cost is not None else "",) if priced else ()
+    cost = (cost_cell(tokens),) if priced else ()
     return (name, *numbers, *cost)
 
 

@@ -11,8 +11,9 @@ from typing import Any, Final
 from fastapi import APIRouter, HTTPException, Response
 
 from quintet.loop.journal import Event
+from quintet.loop.lock import is_locked
 from quintet.watch.model import Run
-from quintet.watch.runs import JOURNAL, Tail, is_run_id, run_folders
+from quintet.watch.runs import JOURNAL, Tail, as_seen, is_run_id, run_folders
 from quintet.watch.summary import task_title
 from quintet.watch.telling import tell_handoff, tell_in_short, tell_run
 
@@ -46,6 +47,7 @@ _FILES: Final = {
     "/": ("index.html", "text/html; charset=utf-8"),
     "/static/dashboard.css": ("dashboard.css", "text/css; charset=utf-8"),
     "/static/dashboard.js": ("dashboard.js", "text/javascript; charset=utf-8"),
+    "/static/timeline.js": ("timeline.js", "text/javascript; charset=utf-8"),
     "/static/icon.svg": ("icon.svg", "image/svg+xml"),
     "/static/xterm.js": ("vendor/xterm/xterm.js", "text/javascript; charset=utf-8"),
     "/static/xterm.css": ("vendor/xterm/xterm.css", "text/css; charset=utf-8"),
@@ -66,7 +68,7 @@ class _Followed:
     def read(self) -> Run:
         with self._lock:
             self.events = [*self.events, *self.tail.news()][-_KEPT:]
-            run = self.tail.run
+            run = as_seen(self.folder, self.tail.run)
             self.title = self.title or task_title(self.folder, run.id)
             return run
 
@@ -77,8 +79,10 @@ class Pages:
     open_paths: Final = frozenset(_FILES)
     """what holds no secret, and what a browser asks for before it can know the token"""
 
-    def __init__(self, projects: Callable[[], Iterable[Path]]) -> None:
+    def __init__(self, projects: Callable[[], Iterable[Path]], *, lasting: bool = True) -> None:
         self._projects = projects
+        self._lasting = lasting
+        """whether the server outlives the runs, and comes back at the same address"""
         self._followed: dict[Path, _Followed] = {}
         self.router = APIRouter()
         for path, (name, kind) in _FILES.items():
@@ -97,14 +101,14 @@ class Pages:
             found = await asyncio.to_thread(self._sizes)
             for name, size in found.items():
                 if sizes.get(name) != size:
-                    tell("journal", run=name, size=size)
+                    tell("journal", run=name, size=size[0])
             sizes = found
 
     def runs(self) -> dict[str, Any]:
         """The runs of all projects, the newest first."""
         folders = self._folders()[:MOST_RUNS]
         told = [tell_in_short(followed.read(), followed.title) for followed in map(self._follow, folders)]
-        return {"projects": [str(project) for project in self._projects()], "runs": told}
+        return {"projects": [str(project) for project in self._projects()], "lasting": self._lasting, "runs": told}
 
     def run(self, run_id: str) -> dict[str, Any]:
         """One run; `latest` is the newest."""
@@ -119,13 +123,14 @@ class Pages:
             raise HTTPException(404, "There is no such handoff")
         return tell_handoff(folder, run, run.handoffs[number])
 
-    def _sizes(self) -> dict[str, int]:
-        """How long the newest journal of each project is: older ones do not grow."""
+    def _sizes(self) -> dict[str, tuple[int, bool]]:
+        """How long the newest journal of each project is, and whether a run is at work there: older ones do not grow,
+        and a run that is killed does not say so."""
         sizes = {}
         for project in self._projects():
             for folder in run_folders(project)[:1]:
                 try:
-                    sizes[folder.name] = (folder / JOURNAL).stat().st_size
+                    sizes[folder.name] = ((folder / JOURNAL).stat().st_size, is_locked(project))
                 except OSError:
                     continue
         return sizes

@@ -1,16 +1,20 @@
 """The report of a run: `report.md` and `report.html` in its folder."""
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
 from quintet.watch import changes as repository
-from quintet.watch.figures import count, duration, harmless, money, one_line, time_of_day
-from quintet.watch.model import Handoff, Run, Tokens
+from quintet.watch.advice import Advice, Code
+from quintet.watch.figures import count, harmless, one_line, time_of_day
+from quintet.watch.lanes import LEGEND, lanes
+from quintet.watch.model import Run
 from quintet.watch.page import page
 from quintet.watch.runs import read_run
-from quintet.watch.summary import Summary, summarise
+from quintet.watch.summary import Summary, cost_cell, kind_words, summarise, taken_words
+from quintet.watch.values import Handoff, Tokens
 
 MARKDOWN: Final = "report.md"
 HTML: Final = "report.html"
@@ -41,20 +45,20 @@ def _write(path: Path, text: str) -> None:
 def markdown(summary: Summary) -> str:
     """The report as Markdown."""
     run = summary.run
-    parts = [f"# {summary.headline}", "", f"Run {_cell(run.id)} in `{_cell(run.wd)}`", ""]
+    parts = [f"# {summary.headline}", "", f"Run {_code(run.id)} in {_code(run.wd)}", ""]
     if summary.title:
         parts[2:2] = [f"Task: {_cell(summary.title)}", ""]
     parts += _table(("", ""), summary.facts)
     if steps := summary.next_steps:
-        parts += ["## What to do next", "", *(f"{number}. {_cell(step)}" for number, step in enumerate(steps, 1)), ""]
+        parts += ["## What to do next", "", *(f"{number}. {_step(step)}" for number, step in enumerate(steps, 1)), ""]
+    parts += ["## Timeline", "", *_fenced("\n".join(lanes(run))), "", LEGEND, ""]
     for number in run.rounds:
         parts += [f"## Round {number}", "", *_table(_TURNS, (_turn(run, handoff) for handoff in run.of_round(number)))]
     if summary.evidence:
         parts += ["## Test evidence", ""]
     for evidence in summary.evidence:
-        handoff = evidence.handoff
-        word = handoff.verdict.word if handoff.verdict else ""
-        parts += [f"### Round {handoff.round}: {_cell(word) or 'no verdict'}", "", *_fenced(evidence.text), ""]
+        title = f"### Round {evidence.handoff.round}: {_cell(evidence.word) or 'no verdict'}, {_cell(evidence.title)}"
+        parts += [title, "", *([_code(evidence.file), ""] if evidence.file else []), *_fenced(evidence.text), ""]
     parts += [*_changes(summary), *_tokens(summary)]
     if run.remarks:
         rows = [(time_of_day(remark.at), remark.kind, remark.text) for remark in run.remarks]
@@ -71,7 +75,7 @@ def _turn(run: Run, handoff: Handoff) -> tuple[str, ...]:
         time_of_day(handoff.sent),
         handoff.role.name,
         str(handoff.cycle),
-        duration(run.worked(handoff)) if handoff.taken else "no reply yet",
+        taken_words(run, handoff),
         (verdict.word or "none") if verdict else "",
         (", ".join(verdict.evidence) if verdict.good and verdict.evidence else verdict.reason) if verdict else "",
         count(handoff.tokens.total) if handoff.tokens else "",
@@ -85,15 +89,16 @@ def _changes(summary: Summary) -> list[str]:
     if found.note or not found.files:
         return [*parts, _cell(found.note) or "None.", ""]
     rows = [
-        (file.path, file.kind, "" if file.added is None else f"+{file.added} -{file.removed}") for file in found.files
+        (file.path, kind_words(file), "" if file.added is None else f"+{file.added} -{file.removed}")
+        for file in found.files
     ]
-    parts += [f"Since the start commit `{_cell(summary.run.start_commit[:12])}`:", ""]
+    parts += [f"Since the start commit {_code(summary.run.start_commit[:12])}:", ""]
     parts += _table(("File", "", "Lines"), rows)
     if found.more:
         parts += [f"... and {found.more} more.", ""]
-    if summary.undo:
-        parts += ["To take them back:", "", "```sh", *summary.undo, "```", ""]
-    return parts
+    if summary.undo.lines:
+        parts += ["To take them back:", "", "```sh", *summary.undo.lines, "```", ""]
+    return [*parts, *([_cell(summary.undo.note), ""] if summary.undo.note else [])]
 
 
 def _tokens(summary: Summary) -> list[str]:
@@ -109,7 +114,7 @@ def _tokens(summary: Summary) -> list[str]:
 
 def _token_row(name: str, tokens: Tokens, priced: bool) -> tuple[str, ...]:
     numbers = (f"{number:,}" for number in (tokens.input, tokens.cached, tokens.output, tokens.total))
-    cost = (money(tokens.cost) if tokens.cost is not None else "",) if priced else ()
+    cost = (cost_cell(tokens),) if priced else ()
     return (name, *numbers, *cost)
 
 
@@ -124,6 +129,25 @@ def _cell(text: str) -> str:
     for sign in "|`*_[]":
         text = text.replace(sign, f"\\{sign}")
     return text
+
+
+def _code(text: str) -> str:
+    """A code span, in which nothing is escaped: it only has to be longer than any run of backticks in it."""
+    text = one_line(text)
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    ticks = "`" * (longest + 1)
+    room = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{ticks}{room}{text}{room}{ticks}" if text else ""
+
+
+def _step(step: Advice) -> str:
+    return "".join(_code(part) if isinstance(part, Code) else _prose(part) for part in step)
+
+
+def _prose(text: str) -> str:
+    """Words between two pieces of code: escaped as a cell is, with the blanks at their ends."""
+    head, tail = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
+    return f"{head}{_cell(text)}{tail}"
 
 
 def _fenced(text: str) -> list[str]:

@@ -2,25 +2,23 @@
 
 import os
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
 from typing import Final
 
-from pydantic import TypeAdapter, ValidationError
-
-from quintet.errors import RunError
-from quintet.loop.journal import Event, Journal
-from quintet.watch.model import RUNNING, Run, fold, run_from
+from quintet.errors import RunError, StateError
+from quintet.loop.journal import Event, Journal, read_line
+from quintet.loop.lock import is_locked
+from quintet.loop.state import State, Status, load_state
+from quintet.watch.model import GONE, RUNNING, Run, fold, run_from
 
 TMP: Final = ".tmp"
 JOURNAL: Final = "journal.jsonl"
-PID_FILE: Final = "quintet.pid"
+STATE: Final = "quintet-state.json"
 _RUN_ID = re.compile(r"\w[\w.-]{0,100}")
 _LONGEST_TEXT: Final = 2_000_000
 """characters of a prompt or reply that are shown"""
-_EVENT: Final[TypeAdapter[Event]] = TypeAdapter(Event)
 
 
 def run_folders(wd: Path) -> list[Path]:
@@ -47,8 +45,13 @@ def find_run(wd: Path, name: str | None) -> Path:
 
 
 def read_run(folder: Path) -> Run:
-    """The run in a folder."""
-    return run_from(Journal(folder / JOURNAL).read())
+    """The run in a folder, as it is seen from outside."""
+    return as_seen(folder, run_from(Journal(folder / JOURNAL).read()))
+
+
+def as_seen(folder: Path, run: Run) -> Run:
+    """A run that could not write down its end, because it was killed or the machine went down, is gone."""
+    return replace(run, status=GONE) if run.status == RUNNING and not is_at_work(folder, run) else run
 
 
 def read_text(folder: Path, name: str) -> str:
@@ -70,15 +73,23 @@ def read_text(folder: Path, name: str) -> str:
         return ""
 
 
-def is_at_work(wd: Path, run: Run) -> bool:
-    """Whether the process of a run that has not ended is there; it leaves its number while it works."""
-    if run.status != RUNNING:
+def is_at_work(folder: Path, run: Run) -> bool:
+    """Whether the process of a run that has not ended is there: some run holds the project, and it is this one."""
+    wd = folder.parents[1]
+    if run.status != RUNNING or not is_locked(wd):
         return False
+    state = read_state(wd / TMP / STATE)
+    if state is None or state.final_status is not Status.RUNNING:
+        return run_folders(wd)[:1] == [folder]  # it has just begun, or keeps its state elsewhere
+    return state.run_id == run.id
+
+
+def read_state(path: Path) -> State | None:
+    """A run's state; None where there is none that can be read."""
     try:
-        os.kill(int((wd / TMP / PID_FILE).read_text(encoding="utf-8")), 0)
-    except (OSError, ValueError, OverflowError) as error:
-        return isinstance(error, PermissionError)
-    return True
+        return load_state(path)
+    except StateError:
+        return None
 
 
 def is_run_id(text: str) -> bool:
@@ -107,14 +118,6 @@ class Tail:
         self._position += len(data)
         lines = (self._rest + data).split(b"\n")
         self._rest = lines.pop()
-        events = list(_events(lines))
+        events = [event for line in lines if (event := read_line(line))]
         self.run = reduce(fold, events, self.run)
         return events
-
-
-def _events(lines: list[bytes]) -> Iterator[Event]:
-    for line in lines:
-        try:
-            yield _EVENT.validate_json(line)
-        except ValidationError:
-            continue

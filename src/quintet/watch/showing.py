@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 import click
 
@@ -14,6 +14,8 @@ from quintet.loop.journal import Event, RunStopped
 from quintet.watch.figures import one_line, time_of_day
 from quintet.watch.lines import line_for
 from quintet.watch.model import seconds_of
+
+_GONE: Final = "The run's process is gone; quintet run goes on with it."
 
 
 class Show(Protocol):
@@ -23,6 +25,9 @@ class Show(Protocol):
 
     def title(self, text: str) -> None:
         """What the run's task is called."""
+
+    def gone(self) -> None:
+        """The run's process is not there any more, and it said nothing of its end."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,9 @@ class Lines(_Printing):
     def title(self, text: str) -> None:
         """Lines have none."""
 
+    def gone(self) -> None:
+        self.echo(_GONE, err=True)
+
 
 class JournalLines(_Printing):
     """The journal, for programs."""
@@ -58,6 +66,9 @@ class JournalLines(_Printing):
 
     def title(self, text: str) -> None:
         """Programs need none."""
+
+    def gone(self) -> None:
+        self.echo(_GONE, err=True)
 
 
 @contextmanager

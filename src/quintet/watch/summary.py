@@ -5,16 +5,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from quintet.errors import StateError
-from quintet.loop.state import load_state
 from quintet.roles import ROLES, TESTER, Role
-from quintet.watch.changes import Changes, changes, undo
+from quintet.watch.advice import Advice, advise
+from quintet.watch.changes import Changes, File, changes
 from quintet.watch.condensed import saved_bytes
 from quintet.watch.figures import count, duration, moment, money
-from quintet.watch.model import FAIL, PASS, RUNNING, STOPPED, Handoff, Run, Tokens, tokens_of
-from quintet.watch.runs import TMP, read_run, read_text, run_folders
+from quintet.watch.model import FAIL, GONE, PASS, RUNNING, STOPPED, Run, tokens_of
+from quintet.watch.runs import STATE, read_run, read_state, read_text, run_folders
+from quintet.watch.undo import Undo, undo
+from quintet.watch.values import Handoff, Tokens
 
-STATE: Final = "quintet-state.json"
 LONGEST_EVIDENCE: Final = 200
 """lines of a test report that are shown; the file has them all"""
 _HEADERS: Final = "***"
@@ -22,11 +22,14 @@ _HEADERS: Final = "***"
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a tester has reported."""
+    """What a test is judged by: the tester's report, or what the user's command has said."""
 
     handoff: Handoff
+    title: str
+    word: str
+    good: bool
     text: str
-    left_out: int
+    file: str
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,7 @@ class Summary:
     run: Run
     title: str
     changes: Changes
-    undo: tuple[str, ...]
-    """shell lines that take the changes back"""
+    undo: Undo
     saved: int
     """bytes that condensation kept out of the prompts"""
     prompts: int
@@ -61,13 +63,13 @@ class Summary:
         approved = sum(handoff.verdict is not None and handoff.verdict.good for handoff in reviews)
         rows = [
             ("Began", moment(run.began)),
-            ("Ended", moment(run.ended) if run.status != RUNNING else "still running"),
+            ("Ended", _ended(run)),
             ("Time at work", duration(run.seconds())),
             ("Rounds", str(len(run.rounds))),
             ("Turns", str(len(run.handoffs))),
             ("Reviews", f"{len(reviews)}, {approved} approved"),
             ("Tokens", self.token_words),
-            ("Saved by condensation", f"{self.saved:,} of {self.saved + self.prompts:,} bytes"),
+            ("Saved by condensation", f"{max(self.saved, 0):,} of {max(self.saved, 0) + self.prompts:,} bytes"),
             ("Warnings", self.remark_words),
         ]
         if run.resumes:
@@ -78,16 +80,18 @@ class Summary:
     def token_words(self) -> str:
         if self.tokens is None:
             return "the agents' records tell of none"
-        cost = f", cost {money(self.tokens.cost)} by your prices" if self.tokens.cost is not None else ""
-        return f"{count(self.tokens.total)} ({count(self.tokens.cached)} of them cached){cost}"
+        told = f"{count(self.tokens.total)} ({count(self.tokens.cached)} of them cached)"
+        if number := sum(handoff.taken is not None and not handoff.tokens for handoff in self.run.handoffs):
+            told += f", without {number} of {len(self.run.handoffs)} turns, which tell of none"
+        return told + cost_words(self.tokens)
 
     @property
     def remark_words(self) -> str:
         return ", ".join(f"{number} {kind}" for kind, number in sorted(self.remarks.items())) or "none"
 
     @property
-    def next_steps(self) -> list[str]:
-        return next_steps(self)
+    def next_steps(self) -> list[Advice]:
+        return advise(self.run, self.undo.lines)
 
 
 def headline(run: Run) -> str:
@@ -97,7 +101,41 @@ def headline(run: Run) -> str:
         PASS: f"PASS in {rounds}",
         FAIL: f"FAIL after {rounds}",
         STOPPED: f"Stopped in {rounds}",
+        GONE: f"Interrupted in {rounds}",
     }.get(run.status, f"Running, {rounds}")
+
+
+def cost_words(tokens: Tokens) -> str:
+    """What the tokens cost, and of how many of them that is not known."""
+    if tokens.cost is None:
+        return ""
+    if tokens.partly_priced:
+        return f", cost at least {money(tokens.cost)}: your prices leave out {count(tokens.unpriced)} tokens"
+    return f", cost {money(tokens.cost)} by your prices"
+
+
+def cost_cell(tokens: Tokens) -> str:
+    """The same for a table."""
+    if tokens.cost is None:
+        return "not priced"
+    return f"at least {money(tokens.cost)}" if tokens.partly_priced else money(tokens.cost)
+
+
+def taken_words(run: Run, handoff: Handoff) -> str:
+    """How long a turn has taken."""
+    if handoff.taken is None:
+        return "no reply yet"
+    return duration(run.worked(handoff)) + (", no reply" if handoff.missed else "")
+
+
+def kind_words(file: File) -> str:
+    return f"{file.kind}; not committed before the run either" if file.before else file.kind
+
+
+def _ended(run: Run) -> str:
+    if run.status == RUNNING:
+        return "still running"
+    return f"last heard of {moment(run.ended)}" if run.status == GONE else moment(run.ended)
 
 
 def summarise(folder: Path, found: Changes | None = None) -> Summary:
@@ -112,9 +150,9 @@ def summarise(folder: Path, found: Changes | None = None) -> Summary:
         title=task_title(folder, run.id),
         changes=found if found is not None else changes(folder, run),
         undo=undo(wd, run, newest=run_folders(wd)[:1] == [folder]),
-        saved=saved_bytes(folder, run),
+        saved=saved_bytes(run),
         prompts=prompts,
-        evidence=tuple(_evidence(folder, handoff) for handoff in run.of_role(TESTER) if handoff.reply_file),
+        evidence=tuple(item for handoff in run.of_role(TESTER) for item in _evidence(folder, handoff)),
         tokens=tokens_of(run.handoffs),
         by_role=roles,
         by_round=rounds,
@@ -125,10 +163,7 @@ def summarise(folder: Path, found: Changes | None = None) -> Summary:
 def task_title(folder: Path, run_id: str) -> str:
     """The first line of the task, from the run's state: in its own folder once another run has begun."""
     for path in (folder.parent / STATE, folder / STATE):
-        try:
-            state = load_state(path)
-        except StateError:
-            continue
+        state = read_state(path)
         if state and state.run_id == run_id:
             return title_of(state.prompt)
     return ""
@@ -140,32 +175,24 @@ def title_of(task: str) -> str:
     return next((line for line in lines if line), "")[:160]
 
 
-def _evidence(folder: Path, handoff: Handoff) -> Evidence:
-    lines = read_text(folder, handoff.reply_file).rstrip().split("\n")
+def _evidence(folder: Path, handoff: Handoff) -> list[Evidence]:
+    """The command's output where it had the last word, and the tester's report, which by itself said PASS then."""
+    verdict, found = handoff.verdict, []
+    word, good = (verdict.word, verdict.good) if verdict else ("", False)
+    if verdict and verdict.command:
+        text = _shown(folder, verdict.output_file) or "(its output is not in the archive)"
+        found.append(Evidence(handoff, f"what {verdict.command} says", word, good, text, verdict.output_file))
+        word, good = PASS, True
+    if handoff.reply_file:
+        text = _shown(folder, handoff.reply_file)
+        found.append(Evidence(handoff, "the tester's report", word, good, text, handoff.reply_file))
+    return found
+
+
+def _shown(folder: Path, file: str) -> str:
+    """A text, or its beginning and its end where it is long."""
+    lines = read_text(folder, file).rstrip().split("\n")
     half = LONGEST_EVIDENCE // 2
-    left_out = max(len(lines) - LONGEST_EVIDENCE, 0)
-    if left_out:
+    if left_out := max(len(lines) - LONGEST_EVIDENCE, 0):
         lines = [*lines[:half], f"[... {left_out} lines left out ...]", *lines[-half:]]
-    return Evidence(handoff, "\n".join(lines), left_out)
-
-
-def next_steps(summary: Summary) -> list[str]:
-    """What somebody who finds a run that is not a PASS can do."""
-    run = summary.run
-    if run.status == FAIL:
-        tests = run.of_role(TESTER)
-        file = f"{TMP}/{run.id}/{tests[-1].reply_file}" if tests and tests[-1].reply_file else "the test evidence"
-        steps = [
-            f"Read the evidence of the last test: {file}. Is the scenario test itself right?",
-            "Ask the programmer, whose terminal still knows everything: quintet attach programmer",
-            "Let it try again from the present code: START_AGENT=programmer quintet run, "
-            "with the evidence added to the task's explore summary (MAX_ROUNDS gives it more rounds).",
-        ]
-        if "never approved" in summary.remarks:
-            steps.insert(1, "A phase went on without approval: look at the reviews' open notes first.")
-        if summary.undo:
-            steps.append(f"Or take the changes back: {' && '.join(summary.undo)}")
-        return steps
-    if run.status == STOPPED:
-        return [f"It stopped because: {run.reason}", "Start it again to go on where it stopped: quintet run"]
-    return []
+    return "\n".join(lines)

@@ -6,12 +6,14 @@ from typing import Any, Final
 
 from quintet.loop.journal import Event
 from quintet.roles import ROLES
+from quintet.watch.advice import Code, advise
 from quintet.watch.condensed import shortened
 from quintet.watch.figures import harmless
 from quintet.watch.lines import line_for
-from quintet.watch.model import Handoff, Run, Tokens, kind_of, seconds_of, tokens_of
+from quintet.watch.model import Run, seconds_of, tokens_of
 from quintet.watch.runs import read_text
 from quintet.watch.summary import headline
+from quintet.watch.values import Handoff, Tokens, kind_of
 
 SHOWN_LINES: Final = 60
 """of the journal"""
@@ -24,6 +26,7 @@ def tell_run(run: Run, title: str, events: list[Event]) -> dict[str, Any]:
         **tell_in_short(run, title),
         "wd": run.wd,
         "reason": run.reason,
+        "advice": [[{"code": isinstance(part, Code), "text": harmless(part)} for part in step] for step in advise(run)],
         "asking": run.asking,
         "resumes": run.resumes,
         "now": time.time(),
@@ -61,6 +64,7 @@ def tell_handoff(folder: Path, run: Run, handoff: Handoff) -> dict[str, Any]:
     return {
         "prompt": harmless(read_text(folder, handoff.prompt_file)),
         "reply": harmless(read_text(folder, handoff.reply_file)),
+        "output": harmless(read_text(folder, handoff.verdict.output_file if handoff.verdict else "")),
         "saved": sum(part.saved for part in parts),
         "shortened": [
             {
@@ -85,6 +89,7 @@ def _handoff(run: Run, handoff: Handoff) -> dict[str, Any]:
         "again": handoff.again,
         "sent": handoff.sent,
         "taken": handoff.taken,
+        "missed": handoff.missed,
         "seconds": run.worked(handoff),
         "source": handoff.source,
         "reminders": handoff.reminders,
@@ -109,4 +114,5 @@ def _tokens(tokens: Tokens | None) -> dict[str, Any] | None:
         "output": tokens.output,
         "total": tokens.total,
         "cost": tokens.cost,
+        "unpriced": tokens.unpriced,
     }

@@ -1,0 +1,61 @@
+"""What to do next, by how the run was left."""
+
+from quintet.loop import journal
+from quintet.roles import ANALYST, TESTER
+from quintet.watch.advice import Code, advise, in_plain
+from quintet.watch.model import run_from
+from tests.watch.events import at, failed_run, finished, sent, started, taken, verdict_of
+
+STOP = "interrupted by SIGTERM"
+
+
+def told(events: list[journal.Event]) -> str:
+    return "\n".join(map(in_plain, advise(run_from(events))))
+
+
+def stopped(**fields: object) -> list[journal.Event]:
+    stop = journal.RunStopped.model_validate({"reason": STOP} | fields)
+    return [*started(), sent(1, ANALYST), taken(2, ANALYST, tokens=1490), at(3, stop)]
+
+
+def test_a_run_at_work_and_one_that_passed_need_none() -> None:
+    assert advise(run_from(started())) == []
+    assert advise(run_from([*started(), finished(3, "PASS")])) == []
+
+
+def test_a_stopped_run_goes_on() -> None:
+    steps = advise(run_from(stopped()))
+    assert STOP in in_plain(steps[0])
+    assert Code("quintet run") in steps[1]
+    assert "/project" in in_plain(steps[1])
+    assert "terminals were ended" not in in_plain(steps[1])
+
+
+def test_terminals_that_were_ended_are_not_promised() -> None:
+    assert "new ones get the same step" in told(stopped(cleaned_up=True))
+    ended = [*failed_run()[:-1], at(51, journal.RunFinished(status="FAIL", round=1, cleaned_up=True))]
+    assert "quintet attach" in told(failed_run())
+    assert "quintet attach" not in told(ended)
+    assert "CLEANUP_ON_EXIT" in told(ended)
+
+
+def test_what_cannot_be_resumed_is_not_said_to_go_on() -> None:
+    text = told(stopped(resumable=False))
+    assert "nothing to go on with" in text
+    assert "goes on where it stopped" not in text
+
+
+def test_the_limit_of_tokens_comes_with_the_command_that_goes_on() -> None:
+    run = run_from(stopped(max_tokens=1000))
+    command = next(part for part in advise(run)[1] if isinstance(part, Code))
+    assert command == "MAX_TOKENS=2500 quintet run", "what is used, and as much again as the limit was"
+
+
+def test_after_a_fail_of_the_users_command_its_output_is_named() -> None:
+    verified = at(31, journal.Verified(round=1, command="make check", exit_code=2, file="007-verify.md"))
+    events = [*started(), sent(10, TESTER), taken(30, TESTER, file="006-tester.md"), verdict_of(30, "PASS"), verified]
+    first = advise(run_from([*events, finished(32, "FAIL")]))[0]
+    assert [part for part in first if isinstance(part, Code)] == [
+        "make check",
+        ".tmp/20260102-030405-abcdef/007-verify.md",
+    ]
