@@ -166,6 +166,46 @@ def test_a_finished_run_read_with_the_keyboard_and_a_server_that_restarts(page: 
         )
 
 
+def test_a_killed_run_stands_still_on_every_page_and_goes_on(page: Page) -> None:
+    script = story()
+    with scripted(script | {ANALYST.name: [[{"say": "thinking"}, {"hang": True}]]}) as project:
+        run = project.start("run")
+        page.goto(_told(project.start("dashboard", "--port", "0")))
+        own = page.context.new_page()
+        own.goto(address(project))
+        for shown in (page, own):
+            expect(shown.locator(".step.now button")).to_have_attribute("data-role", ANALYST.name, timeout=PATIENCE)
+        run.kill()
+        run.wait()
+        expect(page.locator("#headline")).to_have_text("Interrupted in round 1", timeout=PATIENCE)
+        expect(page.locator("#notice code")).to_have_text("quintet run")
+        expect(page.locator(".step.now")).to_have_count(0)
+        expect(page.locator("#runs")).to_contain_text("Interrupted in round 1")
+        # the page of the run's own server cannot come back, and says where there is one that stays
+        expect(own.locator("#notice code")).to_have_text(f"quintet dashboard --wd {project.wd}", timeout=PATIENCE)
+        assert own.evaluate("now() === now()"), "its clocks stand still"
+
+        project.call("stop", "--all")
+        project.script(script)
+        assert project.call("run")[0] == 0
+        expect(page.locator("#headline")).to_have_text("PASS in round 2", timeout=PATIENCE)
+        expect(page.locator("#notice")).to_be_hidden()
+
+
+def test_the_last_word_of_a_command_and_the_warnings(page: Page) -> None:
+    with scripted({TESTER.name: turns("RESULT: PASS\nEVIDENCE:\n- ok\n")}) as project:
+        (project.wd / "draft.txt").write_text("not committed")
+        settings = {"START_AGENT": "tester", "MAX_ROUNDS": "1", "POST_GIT_COMMIT": "1"}
+        assert project.call("run", VERIFY_CMD="echo 2 tests failed; exit 3", **settings)[0] == 1
+        page.goto(_told(project.start("dashboard", "--port", "0")))
+        expect(page.locator("#headline")).to_have_text("FAIL after round 1", timeout=PATIENCE)
+        expect(page.locator("#notice")).to_contain_text("002-verify.md")
+        expect(page.locator("#warnings li")).to_contain_text(["1 uncommitted changes"])
+        expect(page.locator("#text")).to_contain_text("RESULT: PASS")
+        page.keyboard.press("c")
+        expect(page.locator("#text")).to_contain_text("2 tests failed")
+
+
 def test_the_page_without_its_token_and_orders_to_the_dashboard(page: Page) -> None:
     with scripted({TESTER.name: turns("none"), PEER_ANALYST.name: turns("none")}) as project:
         url = _told(project.start("dashboard", "--port", "0"))

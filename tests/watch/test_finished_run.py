@@ -74,7 +74,7 @@ def test_every_number_of_the_report(project: Scripted) -> None:
     assert cost == pytest.approx(by_hand / 1e6, abs=1e-5)
     assert facts["Tokens"] == f"{count(total)} ({count(cached)} of them cached), cost {cost:.4f} by your prices"
     for role in ROLES:
-        name = role.name.replace("_", r"\_")
+        name = role.name.replace("_", " ")
         row = re.search(rf"^\| {re.escape(name)} \| (.*) \|$", text, re.MULTILINE)
         assert row, role
         assert f"{roles[role.name]:,}" in row[1]
@@ -130,7 +130,7 @@ def test_what_was_left_out_can_be_read(project: Scripted) -> None:
 
 def test_the_files_and_the_line_that_takes_them_back(project: Scripted) -> None:
     text = (project.folder / "report.md").read_text(encoding="utf-8")
-    assert "| greet.py | new |" in text
+    assert "| `greet.py` | new |" in text
     (line,) = re.findall(r"^git -C .* stash push .*$", text, re.MULTILINE)
     assert (project.wd / "greet.py").exists()
     project.git(*shlex.split(line)[1:])

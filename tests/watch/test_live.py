@@ -132,3 +132,10 @@ def test_a_run_whose_process_is_gone_stands_still(tmp_path: Path) -> None:
         shown = done.stdout + done.stderr
         assert "Interrupted" in shown or "process is gone" in shown, words
         assert "Running" not in shown, words
+
+
+def test_a_tight_window_cuts_no_word_that_matters() -> None:
+    text = "\n".join(drawn(picture_of([*started(), sent(10, ANALYST), sent(20, ANALYST, cycle=2)]), 40, 16, now=85))
+    assert "round 1, analyst, cycle 2   1:25" in text
+    assert "peer programmer  waits" in text
+    assert "…" not in text.split("\n\n")[1], "the agents"

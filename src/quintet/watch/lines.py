@@ -38,9 +38,8 @@ def _judgement(event: Event) -> str:
         case journal.ReviewJudged(phase=phase, cycle=cycle, verdict=verdict, reason=reason):
             return f"{phase} review {cycle}: {verdict or 'no verdict'}, not approved: {reason}"
         case journal.ReviewsUsedUp(phase=phase, cycles=cycles):
-            return (
-                f"WARNING: {phase} phase NOT APPROVED after {cycles} reviews; it goes on, and the open notes go along"
-            )
+            number = f"{cycles} reviews" if cycles > 1 else "its one review"
+            return f"WARNING: {phase} phase NOT APPROVED after {number}; it goes on, and the open notes go along"
         case journal.TestJudged(round=number, verdict=verdict, reason=reason):
             return f"test of round {number}: {verdict or 'no verdict'} ({reason})"
         case journal.Verified(command=command, exit_code=code, file=file):

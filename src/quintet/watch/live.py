@@ -27,7 +27,7 @@ KEPT: Final = 200
 REFRESH: Final = 2
 """pictures a second"""
 ASK_SECONDS: Final = 2.0
-NARROW, WIDE = 64, 90
+TIGHT, NARROW, WIDE = 48, 64, 90
 _VERDICTS: Final = 4
 _WHO: Final = max(len(role.name) for role in ROLES) + len(" 1.1")
 _WORD: Final = len("no verdict")
@@ -40,6 +40,7 @@ _WORDS: Final = {
     "error": "has ended",
     "unknown": "starting",
 }
+_SHORTER: Final = {"has handed over": "done", "asks for permission": "asks"}
 
 
 @dataclass
@@ -58,7 +59,7 @@ class Picture:
     def draw(self, width: int, height: int, now: float | None = None) -> RenderableType:
         """At most so many lines of at most so many columns."""
         now = now or time.time()
-        parts: list[RenderableType] = [self._head(now)]
+        parts: list[RenderableType] = [self._head(width, now)]
         if self.title and height > 20:  # noqa: PLR2004
             parts.append(_line(self.title, "dim"))
         if self.run.status == RUNNING:
@@ -78,10 +79,11 @@ class Picture:
             parts += [Text(""), *(_journal_line(event) for event in lines)]
         return Group(*parts)
 
-    def _head(self, now: float) -> Text:
+    def _head(self, width: int, now: float) -> Text:
         run = self.run
         turn = run.current
-        text = Text("", no_wrap=True, overflow="ellipsis").append("quintet  ", style="bold")
+        text = Text("", no_wrap=True, overflow="ellipsis")
+        text.append("quintet  " if width >= NARROW else "", style="bold")
         if run.status == RUNNING and turn:
             text.append(f"round {turn.round}, {turn.role.phase}, cycle {turn.cycle}", style="bold cyan")
         else:
@@ -115,7 +117,7 @@ class Picture:
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", expand=False)
         table.add_column("agent", no_wrap=True)
         table.add_column("status", no_wrap=True, overflow="ellipsis")
-        table.add_column("this turn", justify="right", no_wrap=True)
+        table.add_column("this turn" if width >= TIGHT else "turn", justify="right", no_wrap=True)
         if width >= NARROW:
             table.add_column("tokens", justify="right", no_wrap=True)
             table.add_column("turns", justify="right", no_wrap=True)
@@ -131,9 +133,10 @@ class Picture:
         mine = run.of_role(role)
         tokens = tokens_of(mine)
         style = "bold" if here else "default"
+        standing = self._standing(role, here, mine)
         cells: list[RenderableType] = [
             Text(role.name.replace("_", " "), style=style),
-            Text(self._standing(role, here, mine), style="cyan" if here else "dim"),
+            Text(standing if width >= TIGHT else _SHORTER.get(standing, standing), style="cyan" if here else "dim"),
             Text(clock(run.worked(turn, now)) if here and turn else "", style=style),
         ]
         if width >= NARROW:

@@ -73,13 +73,13 @@ def _turn(run: Run, handoff: Handoff) -> tuple[str, ...]:
     verdict = handoff.verdict
     return (
         time_of_day(handoff.sent),
-        handoff.role.name,
+        handoff.role.name.replace("_", " "),
         str(handoff.cycle),
         taken_words(run, handoff),
         (verdict.word or "none") if verdict else "",
         (", ".join(verdict.evidence) if verdict.good and verdict.evidence else verdict.reason) if verdict else "",
         count(handoff.tokens.total) if handoff.tokens else "",
-        handoff.reply_file,
+        Code(handoff.reply_file),
     )
 
 
@@ -89,7 +89,7 @@ def _changes(summary: Summary) -> list[str]:
     if found.note or not found.files:
         return [*parts, _cell(found.note) or "None.", ""]
     rows = [
-        (file.path, kind_words(file), "" if file.added is None else f"+{file.added} -{file.removed}")
+        (Code(file.path), kind_words(file), "" if file.added is None else f"+{file.added} -{file.removed}")
         for file in found.files
     ]
     parts += [f"Since the start commit {_code(summary.run.start_commit[:12])}:", ""]
@@ -106,7 +106,7 @@ def _tokens(summary: Summary) -> list[str]:
         return []
     priced = summary.tokens.cost is not None
     head = ("", "Input", "of it cached", "Output", "Total", *(("Cost",) if priced else ()))
-    rows = [(role.name, tokens) for role, tokens in summary.by_role.items()]
+    rows = [(role.name.replace("_", " "), tokens) for role, tokens in summary.by_role.items()]
     rows += [(f"round {number}", tokens) for number, tokens in summary.by_round.items()]
     rows.append(("run", summary.tokens))
     return ["## Tokens", "", *_table(head, (_token_row(name, tokens, priced) for name, tokens in rows))]
@@ -120,7 +120,12 @@ def _token_row(name: str, tokens: Tokens, priced: bool) -> tuple[str, ...]:
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    return [*lines, *("| " + " | ".join(map(_cell, row)) + " |" for row in rows), ""]
+    return [*lines, *("| " + " | ".join(map(_entry, row)) + " |" for row in rows), ""]
+
+
+def _entry(text: str) -> str:
+    """What stands in a cell; there even code must not have a bare bar."""
+    return _code(text).replace("|", "\\|") if isinstance(text, Code) else _cell(text)
 
 
 def _cell(text: str) -> str:

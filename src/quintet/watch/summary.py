@@ -181,7 +181,7 @@ def _evidence(folder: Path, handoff: Handoff) -> list[Evidence]:
     word, good = (verdict.word, verdict.good) if verdict else ("", False)
     if verdict and verdict.command:
         text = _shown(folder, verdict.output_file) or "(its output is not in the archive)"
-        found.append(Evidence(handoff, f"what {verdict.command} says", word, good, text, verdict.output_file))
+        found.append(Evidence(handoff, "what your command says", word, good, text, verdict.output_file))
         word, good = PASS, True
     if handoff.reply_file:
         text = _shown(folder, handoff.reply_file)

@@ -174,6 +174,7 @@ function standing(role) {
   const last = run.handoffs.filter((item) => item.role === role.name && item.taken !== null).pop();
   if (turn && turn.role === role.name && run.status === "RUNNING") return WORDS[status] && status !== "unknown" ? WORDS[status] : "at work";
   if (status === "error" || status === "waiting_user_answer") return WORDS[status];
+  if (turn && turn.role === role.name) return "was at work";
   if (last && last.verdict) return (last.verdict.word || "no verdict").toLowerCase();
   return last ? "has handed over" : "waits for its turn";
 }
