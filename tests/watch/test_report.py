@@ -199,3 +199,13 @@ def test_a_killed_run_is_reported_as_interrupted(tmp_path: Path) -> None:
     assert "`quintet run`" in text
     with directory_lock(tmp_path):
         assert write_report(folder)[0].read_text().startswith("# Running, round 1\n")
+
+
+def test_warnings_are_counted_in_words(tmp_path: Path) -> None:
+    reminders = [at(2, journal.Reminded(role="analyst", number=number)) for number in (1, 2)]
+    used_up = at(3, journal.ReviewsUsedUp(phase="analyst", round=1, cycles=1))
+    warned = at(3, journal.Warned(text="the disk is full"))
+    folder = write(tmp_path / ".tmp" / "r", [*started(), sent(1, ANALYST), *reminders, used_up, used_up, warned])
+    summary = summarise(folder)
+    assert summary.remark_words == "2 never approved, 2 reminders, 1 warning"
+    assert summary.run.remarks[-1].text == "the disk is full"

@@ -1,5 +1,6 @@
 """A run as people look at it: one value, folded from the journal alone."""
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -188,7 +189,7 @@ def _taken(run: Run, event: journal.ReplyTaken | journal.ReplyMissed, at: float)
     if isinstance(event, journal.ReplyTaken):
         changes |= {"reply_file": event.file, "source": event.source}
     run = _with_last(replace(run, asking=""), lambda item: item.step == event.step, **changes)
-    return replace(run, remarks=(*run.remarks, Remark(at, "no reply", line_for(event)))) if changes["missed"] else run
+    return replace(run, remarks=(*run.remarks, _remark(at, "no reply", event))) if changes["missed"] else run
 
 
 def _judged(run: Run, event: Event) -> Run | None:
@@ -230,9 +231,14 @@ _WARNINGS: Final = {
 }
 
 
+def _remark(at: float, kind: str, event: Event) -> Remark:
+    """Among warnings nobody has to be told that this is one."""
+    return Remark(at, kind, re.sub("^warning: ", "", line_for(event), flags=re.IGNORECASE))
+
+
 def _remarked(run: Run, event: Event, at: float) -> Run:
     def noted(kind: str) -> Run:
-        return replace(run, remarks=(*run.remarks, Remark(at, kind, line_for(event))))
+        return replace(run, remarks=(*run.remarks, _remark(at, kind, event)))
 
     if event.event in _WARNINGS:
         return noted(_WARNINGS[event.event])

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from quintet.roles import ROLES, TESTER, Role
-from quintet.watch.advice import Advice, advise
+from quintet.watch.advice import NEVER_APPROVED, Advice, advise
 from quintet.watch.changes import Changes, File, changes
 from quintet.watch.condensed import saved_bytes
 from quintet.watch.figures import count, duration, moment, money
@@ -18,6 +18,7 @@ from quintet.watch.values import Handoff, Tokens
 LONGEST_EVIDENCE: Final = 200
 """lines of a test report that are shown; the file has them all"""
 _HEADERS: Final = "***"
+_NO_PLURAL: Final = (NEVER_APPROVED, "no reply")
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class Summary:
 
     @property
     def remark_words(self) -> str:
-        return ", ".join(f"{number} {kind}" for kind, number in sorted(self.remarks.items())) or "none"
+        return ", ".join(map(_counted, sorted(self.remarks.items()))) or "none"
 
     @property
     def next_steps(self) -> list[Advice]:
@@ -103,6 +104,11 @@ def headline(run: Run) -> str:
         STOPPED: f"Stopped in {rounds}",
         GONE: f"Interrupted in {rounds}",
     }.get(run.status, f"Running, {rounds}")
+
+
+def _counted(remark: tuple[str, int]) -> str:
+    kind, number = remark
+    return f"{number} {kind}" if number == 1 or kind in _NO_PLURAL else f"{number} {kind}s"
 
 
 def cost_words(tokens: Tokens) -> str:
