@@ -1,10 +1,14 @@
 """What to do next, by how the run was left."""
 
+from pathlib import Path
+
 from quintet.loop import journal
+from quintet.loop.state import State, Status, save_state
 from quintet.roles import ANALYST, TESTER
 from quintet.watch.advice import Code, advise, in_plain
 from quintet.watch.model import run_from
-from tests.watch.events import at, failed_run, finished, sent, started, taken, verdict_of
+from quintet.watch.runs import read_run
+from tests.watch.events import at, failed_run, finished, sent, started, taken, verdict_of, write
 
 STOP = "interrupted by SIGTERM"
 
@@ -59,3 +63,25 @@ def test_after_a_fail_of_the_users_command_its_output_is_named() -> None:
         "make check",
         ".tmp/20260102-030405-abcdef/007-verify.md",
     ]
+
+
+def seen(tmp_path: Path, events: list[journal.Event], **state: object) -> str:
+    """The advice on a run in a project, which may have gone on since."""
+    folder = write(tmp_path / ".tmp" / "20260102-030405-abcdef", events)
+    if state:
+        save_state(State(**state), tmp_path / ".tmp" / "quintet-state.json")  # type: ignore[arg-type]
+    return "\n".join(map(in_plain, advise(read_run(folder))))
+
+
+def test_a_run_that_was_killed_goes_on_where_there_is_something_to_go_on_with(tmp_path: Path) -> None:
+    assert "It goes on where it stopped" in seen(tmp_path / "a", [*started(), sent(1, ANALYST)])
+    assert "nothing to go on with" in seen(tmp_path / "b", started()[:3]), "killed among its terminals"
+
+
+def test_a_run_that_another_has_left_behind_does_not_go_on(tmp_path: Path) -> None:
+    for name, events in (("stopped", stopped()), ("killed", [*started(), sent(1, ANALYST)])):
+        wd = tmp_path / name
+        assert "goes on where" in seen(wd, events, run_id="20260102-030405-abcdef")
+        assert "left behind" in seen(wd, events, run_id="20270101-000000-ffffff")
+        write(wd / ".tmp" / "20270101-000000-ffffff", started())
+        assert "left behind" in seen(wd, events, run_id="20270101-000000-ffffff", final_status=Status.PASS)

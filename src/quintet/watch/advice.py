@@ -25,8 +25,7 @@ def advise(run: Run, undo: tuple[str, ...] = ()) -> list[Advice]:
     if run.status == STOPPED:
         return [(f"It stopped because: {one_line(run.reason)}.",), *_go_on(run)]
     if run.status == GONE:
-        reason = "Its process is gone without a word: it was killed, or the machine went down. Nothing is lost."
-        return [(reason,), *_go_on(run)]
+        return [("Its process is gone without a word: it was killed, or the machine went down.",), *_go_on(run)]
     return []
 
 
@@ -37,6 +36,8 @@ def in_plain(step: Advice) -> str:
 
 def _go_on(run: Run) -> list[Advice]:
     """How to continue, with the command that does it."""
+    if run.left_behind:
+        return [("Another run has begun here since, so this one is left behind. What it did is in ", _folder(run))]
     if not run.resumable:
         nothing = "There is nothing to go on with: it stopped before its agents had done anything. Start anew: "
         return [(nothing, Code("quintet run"))]

@@ -35,6 +35,8 @@ class Run:
     reason: str = ""
     """why it stopped"""
     resumable: bool = True
+    left_behind: bool = False
+    """another run has begun since"""
     max_tokens: int = 0
     """the limit that stopped it"""
     cleaned_up: bool = False

@@ -3,7 +3,7 @@
 import os
 import re
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import lru_cache, reduce
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +11,8 @@ from quintet.errors import RunError, StateError
 from quintet.loop.journal import Event, Journal, read_line
 from quintet.loop.lock import is_locked
 from quintet.loop.state import State, Status, load_state
-from quintet.watch.model import GONE, RUNNING, Run, fold, run_from
+from quintet.roles import ROLES
+from quintet.watch.model import GONE, RUNNING, STOPPED, Run, fold, run_from
 
 TMP: Final = ".tmp"
 JOURNAL: Final = "journal.jsonl"
@@ -50,8 +51,16 @@ def read_run(folder: Path) -> Run:
 
 
 def as_seen(folder: Path, run: Run) -> Run:
-    """A run that could not write down its end, because it was killed or the machine went down, is gone."""
-    return replace(run, status=GONE) if run.status == RUNNING and not is_at_work(folder, run) else run
+    """A run as the project knows it, beyond its journal.
+
+    One that could not write down its end, because it was killed or the machine went down, is gone; and one that has
+    not come to its end is left behind where another has begun since.
+    """
+    if run.status == RUNNING and not is_at_work(folder, run):
+        # without all its agents, and without any work of theirs, there is nothing to go on with
+        has_begun = len(run.terminals) == len(ROLES) or any(handoff.reply_file for handoff in run.handoffs)
+        run = replace(run, status=GONE, resumable=has_begun)
+    return replace(run, left_behind=not _is_current(folder, run)) if run.status in (GONE, STOPPED) else run
 
 
 def read_text(folder: Path, name: str) -> str:
@@ -75,21 +84,28 @@ def read_text(folder: Path, name: str) -> str:
 
 def is_at_work(folder: Path, run: Run) -> bool:
     """Whether the process of a run that has not ended is there: some run holds the project, and it is this one."""
-    wd = folder.parents[1]
-    if run.status != RUNNING or not is_locked(wd):
-        return False
-    state = read_state(wd / TMP / STATE)
+    return run.status == RUNNING and is_locked(folder.parents[1]) and _is_current(folder, run)
+
+
+def _is_current(folder: Path, run: Run) -> bool:
+    """Whether a run is the one that the project's state tells of."""
+    state = read_state(folder.parent / STATE)
     if state is None or state.final_status is not Status.RUNNING:
-        return run_folders(wd)[:1] == [folder]  # it has just begun, or keeps its state elsewhere
+        return run_folders(folder.parents[1])[:1] == [folder]  # it has just begun, or keeps its state elsewhere
     return state.run_id == run.id
 
 
 def read_state(path: Path) -> State | None:
     """A run's state; None where there is none that can be read."""
     try:
-        return load_state(path)
-    except StateError:
+        return _read_state(path, path.stat().st_mtime_ns)
+    except (OSError, StateError):
         return None
+
+
+@lru_cache(maxsize=4)
+def _read_state(path: Path, written: int) -> State | None:  # noqa: ARG001 - asked for often, and written seldom
+    return load_state(path)
 
 
 def is_run_id(text: str) -> bool:
