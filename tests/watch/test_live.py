@@ -14,6 +14,7 @@ from rich.console import Console
 
 from quintet.loop import journal
 from quintet.roles import ANALYST
+from quintet.watch.figures import local_time
 from quintet.watch.live import Picture
 from quintet.watch.model import GONE
 from tests.watch.events import START, at, failed_run, sent, started, write
@@ -139,3 +140,20 @@ def test_a_tight_window_cuts_no_word_that_matters() -> None:
     assert "round 1, analyst, cycle 2   1:25" in text
     assert "peer programmer  waits" in text
     assert "…" not in text.split("\n\n")[1], "the agents"
+
+
+def test_a_turn_that_waits_for_a_limit_is_not_shown_as_work() -> None:
+    told = {
+        "step": "1-1-analyst",
+        "role": "analyst",
+        "text": "5 hours are used up",
+        "until": "2026-01-02T05:00:00+00:00",
+    }
+    limit = at(20, journal.LimitReached.model_validate(told))
+    events = [*started(), sent(10, ANALYST), limit]
+    text = "\n".join(drawn(picture_of(events), 100, 30))
+    assert "waits to go on" in text
+    assert f"waits until {local_time(told['until'])} for the end of a usage limit: 5 hours are used up" in text
+    again = "\n".join(drawn(picture_of([*events, sent(30, ANALYST)]), 100, 30)[:10])
+    assert "waits to go on" not in again
+    assert "at work" in again

@@ -125,8 +125,7 @@ class Driver:
         self._open(state, settings.api)
         state = replace(state, session_name=self._session_name(run_id))
         told = journal.RunStarted(run_id=run_id, wd=state.wd, start_agent=settings.start_agent)
-        left = {"start_commit": state.start_commit, "dirty": dirty_paths(settings)}
-        self.emit(told.model_copy(update=left))
+        self.emit(told.model_copy(update={"start_commit": state.start_commit, "dirty": dirty_paths(settings)}))
         if settings.post_git_commit and (dirty := uncommitted(settings)):
             text = f"the work tree has {len(dirty)} uncommitted changes; they will be in the commit after a PASS"
             self.books.warn(text)
@@ -245,14 +244,13 @@ class Driver:
     def send_and_wait(self, step: Ask, task: Task) -> Reply:
         """Send the step's prompt, unless an earlier process has, and wait for the reply."""
         prompts = Prompts(self.settings, task, self.state)
-        prompt = prompts.build(step)
         if self.state.dispatched != step.key:
             self._ledger.check(self.state.tokens_used, self.handoff.api)
             self._dispatch(step)
             arrived = self._send(step, prompts)
         else:
             arrived = self._arrived(step, prompts)
-        lost = "" if arrived else str(self.responses.keep_prompt(self._name(step), prompt))
+        lost = "" if arrived else str(self.responses.keep_prompt(self._name(step), prompts.build(step)))
         request = Request(
             terminal_id=self.state.terminals[step.role.name].id,
             role=step.role,
@@ -364,11 +362,7 @@ class Driver:
     def _finish(self, step: Finished) -> None:
         self.books.save(replace(self.state, final_status=step.status))
         if step.status is Status.PASS:
-            post_process(
-                replace(self.settings, prompt=self.state.prompt),
-                self.books.note,
-                self.books.warn,
-            )
+            post_process(replace(self.settings, prompt=self.state.prompt), self.books.note, self.books.warn)
         told = {"status": step.status, "round": self.state.current_round, **self._left()}
         self.emit(journal.RunFinished.model_validate(told))
         self._clean_up()

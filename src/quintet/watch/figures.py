@@ -47,6 +47,14 @@ def moment(seconds: float) -> str:
     return f"{datetime.fromtimestamp(seconds).astimezone():%Y-%m-%d %H:%M:%S}" if seconds else "unknown"
 
 
+def local_time(text: str) -> str:
+    """A time that a journal tells, as this machine's clock shows it."""
+    try:
+        return moment(datetime.fromisoformat(text).timestamp())
+    except ValueError:
+        return text
+
+
 def time_of_day(seconds: float) -> str:
     return f"{datetime.fromtimestamp(seconds).astimezone():%H:%M:%S}" if seconds else "--:--:--"
 

@@ -2,7 +2,7 @@
 
 from quintet.loop import journal
 from quintet.loop.journal import Event
-from quintet.watch.figures import count
+from quintet.watch.figures import count, local_time
 
 
 def line_for(event: Event) -> str:
@@ -60,7 +60,7 @@ def _trouble(event: Event) -> str:
         case journal.TurnFailed(text=text, number=number, pause=pause):
             return f"warning: {text}; repetition {number} in {pause:g} s"
         case journal.LimitReached(role=role, text=text, until=until):
-            return f"warning: {role} waits until {until} for the end of a usage limit: {text}"
+            return f"warning: {role} waits until {local_time(until)} for the end of a usage limit: {text}"
         case journal.PermissionAsked(role=role, accepted=True):
             return f"{role} asks for permission; answered yes"
         case journal.PermissionAsked(role=role, terminal=terminal):

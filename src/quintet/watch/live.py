@@ -101,6 +101,8 @@ class Picture:
         texts = [in_plain(step) for step in advise(run)[: 1 if run.status == FAIL else None]]
         if run.status == RUNNING and run.asking:
             texts = [f"{run.asking.replace('_', ' ')} asks for permission: quintet attach {run.asking}"]
+        elif run.status == RUNNING and run.waiting:
+            texts = [run.waiting]
         return [line for text in texts for line in textwrap.wrap(one_line(text), max(width, 10))]
 
     def _pipeline(self, width: int) -> Text:
@@ -150,6 +152,8 @@ class Picture:
         told = self.statuses.get(role.name, "")
         if self.run.asking == role.name or told == "waiting_user_answer":
             return "asks for permission"
+        if here and self.run.waiting:
+            return "waits to go on"
         if here:
             return _WORDS.get(told, "at work") if told != "unknown" else "at work"
         if told == "error":

@@ -53,6 +53,8 @@ class Run:
     """what post-processing has committed"""
     asking: str = ""
     """the role that waits for a permission"""
+    waiting: str = ""
+    """why the current turn has not been sent again yet: it has failed, or a usage limit is reached"""
     resumes: int = 0
     events: int = 0
 
@@ -128,7 +130,7 @@ def fold(run: Run, event: Event) -> Run:
             return replace(run, start_commit=event.start_commit, dirty=event.dirty)
         case journal.RunResumed():
             run = replace(run, id=event.run_id, status=RUNNING, resumes=run.resumes + 1)
-            return replace(run, reason="", resumable=True, max_tokens=0, cleaned_up=False, head="")
+            return replace(run, reason="", waiting="", resumable=True, max_tokens=0, cleaned_up=False, head="")
         case journal.TerminalCreated(role=role):
             return replace(run, terminals={**run.terminals, role: (event.terminal, event.provider)})
         case journal.PromptSent():
@@ -175,7 +177,7 @@ def _sent(run: Run, event: journal.PromptSent, at: float) -> Run:
     last = run.last
     if last and last.step == event.step and last.taken is None:  # it could not be sent, and is sent again
         run = replace(run, handoffs=run.handoffs[:-1])
-    return replace(run, handoffs=(*_closed(run, at).handoffs, new), asking="")
+    return replace(run, handoffs=(*_closed(run, at).handoffs, new), asking="", waiting="")
 
 
 def _closed(run: Run, at: float) -> Run:
@@ -242,6 +244,8 @@ def _remarked(run: Run, event: Event, at: float) -> Run:
     def noted(kind: str) -> Run:
         return replace(run, remarks=(*run.remarks, _remark(at, kind, event)))
 
+    if isinstance(event, journal.LimitReached | journal.TurnFailed):
+        run = replace(run, waiting=_remark(at, "", event).text)
     if event.event in _WARNINGS:
         return noted(_WARNINGS[event.event])
     match event:

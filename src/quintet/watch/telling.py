@@ -28,6 +28,7 @@ def tell_run(run: Run, title: str, events: list[Event]) -> dict[str, Any]:
         "reason": run.reason,
         "advice": [[{"code": isinstance(part, Code), "text": harmless(part)} for part in step] for step in advise(run)],
         "asking": run.asking,
+        "waiting": harmless(run.waiting),
         "resumes": run.resumes,
         "now": time.time(),
         "ended": run.ended,

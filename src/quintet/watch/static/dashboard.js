@@ -152,6 +152,7 @@ function drawNotice() {
   else if (view.lost) notice(["This page came from the run's own server, which is gone: the run has ended, or goes on with another one at another address. What you see is the last that it told."],
     ["All runs, at an address that stays: ", board]);
   else if (run.asking && run.status === "RUNNING") notice([`The ${NAMES[run.asking].toLowerCase()} asks for permission. Answer it in its terminal: `, code(`quintet attach ${run.asking}`)]);
+  else if (run.waiting && run.status === "RUNNING") notice([run.waiting]);
   else notice(...run.advice);
 }
 function drawFacts() {
@@ -172,6 +173,7 @@ function standing(role) {
   const id = (run.terminals[role.name] || {}).id;
   const status = id ? view.statuses[id] : "";
   const last = run.handoffs.filter((item) => item.role === role.name && item.taken !== null).pop();
+  if (turn && turn.role === role.name && run.status === "RUNNING" && run.waiting) return "waits to go on";
   if (turn && turn.role === role.name && run.status === "RUNNING") return WORDS[status] && status !== "unknown" ? WORDS[status] : "at work";
   if (status === "error" || status === "waiting_user_answer") return WORDS[status];
   if (turn && turn.role === role.name) return "was at work";
