@@ -6,7 +6,7 @@ from tests.watch.scripted import scripted, story
 def test_a_run_whose_terminals_are_gone_goes_on_with_new_ones() -> None:
     with scripted(story(think=0.2)) as project:
         first = project.start("run", "--plain")
-        project.until_there("*/003-analyst.md")
+        project.until_there("*/prompts/004-analyst_review.md")  # the reply before it is safely in the state
         first.kill()
         first.wait()
         # what a reboot does to them
