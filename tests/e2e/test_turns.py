@@ -51,10 +51,6 @@ def long_text(number: int) -> str:
     return text.encode()[:LONG].decode(errors="ignore")
 
 
-def tabless(prompt: str) -> str:
-    return prompt.replace("\t", "    ")
-
-
 def test_the_profile_is_the_agents_instructions_and_not_on_its_screen(agent: Desk) -> None:
     turn = agent.order({"text": "At your service."})
     assert turn.answer == "At your service."
@@ -67,13 +63,12 @@ def test_long_prompts_arrive_byte_for_byte_also_the_tenth_time(agent: Desk) -> N
     for number in range(1, 11):
         prompt = f"{long_text(number)}\n{orders({'text': f'Read number {number}.'})}"
         turn = agent.turn(prompt)
-        # Claude Code makes four blanks of a tab in whatever is pasted.
-        assert agent.rig.model.turns[-1].prompt == (prompt if agent.provider == "codex" else tabless(prompt))
+        assert agent.rig.model.turns[-1].prompt == prompt
         assert turn.answer == f"Read number {number}."
 
 
 @pytest.mark.parametrize(
-    "first", ["/not a command", "!echo never run > ran.txt", "@README.md", "#a note", "see @README.md"]
+    "first", ["/not a command", "!echo never run > ran.txt", "@README.md", "#a note", "see @README.md", "one\ttab"]
 )
 def test_a_first_line_is_never_a_command(agent: Desk, first: str) -> None:
     for prompt in (first, f"{first}\nand a second line"):

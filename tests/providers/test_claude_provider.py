@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from quintet.errors import ServerError
+from quintet.providers import editor
 from quintet.providers.base import Dialog, Launch, Plan, TurnRecord
 from quintet.providers.claude_code.launch import HOOKS, HOOKS_FILE, INSTRUCTIONS_FILE, SETTINGS_FILE, settings
 from quintet.providers.claude_code.provider import PROVIDER
@@ -54,8 +55,37 @@ def test_claude_code_starts_unattended_with_its_profile_in_a_private_file(start:
     assert plan.env["DISABLE_AUTOUPDATER"] == "1"
 
 
+def test_a_prompt_with_tabs_goes_through_the_editor(start: Start, tmp_path: Path) -> None:
+    plan = start(env={"EDITOR": "nano"})
+    assert plan.env["VISUAL"] == f"/bin/sh {tmp_path}/t/editor.sh"
+    folder = tmp_path / "t"
+    folder.mkdir()
+    assert PROVIDER.editor_key(folder, "a\ttab") is None, "not without the script"
+    (folder / editor.SCRIPT).write_text(plan.files[editor.SCRIPT])
+    assert PROVIDER.editor_key(folder, "a\ttab") == "C-g"
+    assert PROVIDER.editor_key(folder, "no tab") is None, "a paste is simpler"
+
+
+@pytest.mark.parametrize(
+    ("composer", "holds"),
+    [
+        (["❯ \u203a 1. Yes, proceed (y)", "  [...Truncated text #1 +4736 lines...]e' quotes"], True),
+        (["❯ the second", "  line", "  and the", "  third"], True),
+        (["❯ the second", "  🎻 line", "  and the third"], True),
+        (['❯ Try "refactor the parser"'], False),
+        (["❯ some", "  other", "  draft"], False),
+        (["❯"], False),
+    ],
+)
+def test_a_composer_that_shows_a_part_of_a_text(composer: list[str], holds: bool) -> None:
+    rule = "─" * 60
+    screen = Screen("\n".join(["● Done.", "", rule, *composer, rule, "  ⏵⏵ bypass permissions on"]))
+    assert PROVIDER.holds_draft(screen, "the first\nthe second\tline\nand the third") is holds
+
+
 def test_an_older_release_gets_what_it_knows(start: Start) -> None:
     plan = start(HELP_OLD)
+    assert "VISUAL" not in plan.env
     assert plan.argv[plan.argv.index("--append-system-prompt") + 1] == "You are a programmer."
     assert "--session-id" not in plan.argv
     assert set(json.loads(plan.files[SETTINGS_FILE])["hooks"]) == set(HOOKS), "it would skip the whole file"

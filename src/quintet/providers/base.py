@@ -164,6 +164,10 @@ class Provider(ABC):
         """The message as it has to be pasted, so that its first line is text and no command."""
         return " " + message if message[:1] in ("/", "!", "@", "#") else message
 
+    def editor_key(self, folder: Path, message: str) -> str | None:  # noqa: ARG002
+        """The tmux key that opens the program's editor (see `providers.editor`), for a message that needs it."""
+        return None
+
     def draft(self, screen: Screen) -> str:
         """What stands in the composer; empty where nothing does, or where that cannot be told.
 

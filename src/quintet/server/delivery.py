@@ -11,13 +11,14 @@ from functools import partial
 from typing import Final
 
 from quintet.api.status import AT_REST, TerminalStatus
+from quintet.providers.editor import INPUT
 from quintet.providers.screen import Screen
-from quintet.server.facts import OPTION, REMEMBERED
-from quintet.server.launch import write_private
+from quintet.server.composer import fill, guarded
+from quintet.server.facts import REMEMBERED
 from quintet.server.processes import signal_group
 from quintet.server.refusals import BadRequest, Conflict, NotTaken, TmuxError
 from quintet.server.terminal import AT_WORK, MUTE, Look, Terminal
-from quintet.server.tmux import CommandFailed, quote
+from quintet.server.tmux import quote
 
 BUSY_SECONDS: Final = 3.0
 """how long input waits for an agent that is at work, before it is typed all the same"""
@@ -76,7 +77,7 @@ async def finish(terminal: Terminal) -> None:
 
 async def press(terminal: Terminal, *keys: str) -> None:
     """Press keys, unless the program has ended."""
-    await _guarded(terminal, f"send-keys -t {terminal.pane} " + " ".join(quote(key) for key in keys))
+    await guarded(terminal, f"send-keys -t {terminal.pane} " + " ".join(quote(key) for key in keys))
 
 
 async def end(terminal: Terminal) -> None:
@@ -153,35 +154,15 @@ def _differs(before: Screen, look: Look) -> bool:
     return look.end is not None or (look.screen.text, look.screen.cursor) != (before.text, before.cursor)
 
 
-async def _guarded(terminal: Terminal, command: str) -> None:
-    """Run a command on the pane, unless its program has ended: tmux itself may crash on that."""
-    if terminal.mute:
-        raise Conflict(f"Terminal '{terminal.facts.id}' cannot take input: {MUTE}")
-    line = f"if-shell -F -t {terminal.pane} '#{{pane_dead}}' 'display-message -p dead' {quote(command)}"
-    try:
-        reply = await terminal.tmux.script(line)
-    except CommandFailed:
-        reply = ["dead"]
-    except TmuxError:
-        await terminal.reconnect()
-        if not terminal.ended:
-            raise
-        reply = ["dead"]
-    if reply == ["dead"]:
-        terminal.dirty = True
-        report = await terminal.report()
-        raise Conflict(f"Terminal '{terminal.facts.id}' cannot take input: {report.reason or 'its program has ended'}")
-
-
 async def _answer(terminal: Terminal, text: str) -> None:
     if "\n" in text or len(text) > LONGEST_ANSWER:
         raise Conflict(f"Terminal '{terminal.facts.id}' waits for an answer to its own question")
-    await _guarded(terminal, f"send-keys -l -t {terminal.pane} -- {quote(text)}")
+    await guarded(terminal, f"send-keys -l -t {terminal.pane} -- {quote(text)}")
     await press(terminal, "Enter")
 
 
 async def _command(terminal: Terminal, text: str, *, wait: bool = True) -> None:
-    await _guarded(terminal, f"send-keys -l -t {terminal.pane} -- {quote(text)}")
+    await guarded(terminal, f"send-keys -l -t {terminal.pane} -- {quote(text)}")
     provider = terminal.provider
     at_rest = provider.read_screen(terminal.seen.screen) in AT_REST
     seen = await _until(terminal, lambda look: provider.holds_draft(look.screen, text), DRAFT_SECONDS)
@@ -208,14 +189,7 @@ async def _prompt(terminal: Terminal, text: str, dispatch: str) -> None:
         server=os.getpid(),
         rested=terminal.provider.read_screen(terminal.seen.screen) in AT_REST,
     )
-    buffer = f"quintet-{facts.id}"
-    source = terminal.folder / "input"
-    write_private(source, text)
-    await terminal.tmux.run(f"load-buffer -b {buffer} {quote(str(source).replace('#', '##'))}")
-    # written down and pasted in one go, so that a later server knows whether it was pasted
-    remember = f"set-option -p -t {terminal.pane} {OPTION} {quote(new.to_json())}"
-    await _guarded(terminal, f"{remember} ; paste-buffer -p -r -d -b {buffer} -t {terminal.pane}")
-    terminal.kept(new)
+    await fill(terminal, text, new)
     terminal.events.add("turn", terminal=new.id, session=new.session, turn=new.turn, state="began")
     await _submit(terminal, text, press=True)
 
@@ -223,7 +197,7 @@ async def _prompt(terminal: Terminal, text: str, dispatch: str) -> None:
 def _draft(terminal: Terminal) -> str:
     """What an unfinished delivery has pasted."""
     try:
-        return (terminal.folder / "input").read_text(encoding="utf-8", errors="surrogateescape")
+        return (terminal.folder / INPUT).read_text(encoding="utf-8", errors="surrogateescape")
     except FileNotFoundError:
         return ""
 
@@ -261,7 +235,7 @@ async def _submit(terminal: Terminal, text: str, *, press: bool) -> None:
     if look.end is None:
         await terminal.settle()
     await terminal.report()
-    (terminal.folder / "input").unlink(missing_ok=True)
+    (terminal.folder / INPUT).unlink(missing_ok=True)
 
 
 async def _enter(terminal: Terminal) -> None:

@@ -11,6 +11,7 @@ from typing import Final
 
 from quintet.api.status import AT_REST, TerminalStatus
 from quintet.providers.base import Provider, TurnRecord
+from quintet.providers.editor import INPUT
 from quintet.providers.screen import Screen
 from quintet.server.events import Events
 from quintet.server.facts import OPTION, Facts
@@ -264,7 +265,7 @@ class Terminal:
         """The agent has taken what was pasted."""
         self.stuck = False
         await self.keep(replace(self.facts, pasted=False, typed=time.time()))
-        (self.folder / "input").unlink(missing_ok=True)
+        (self.folder / INPUT).unlink(missing_ok=True)
 
     async def keep(self, facts: Facts) -> None:
         """Write down what is known now."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from quintet.providers import editor
 from quintet.providers.base import Launch, Plan
 from quintet.providers.claude_code.record import Hooks, read_hook
 from quintet.providers.following import Follower
@@ -22,6 +23,8 @@ LOGIN_FILE: Final = "has-login"
 HOOKS: Final = ("UserPromptSubmit", "Stop", "SessionEnd")
 LATER_HOOK, KNOWN_FROM = "StopFailure", (2, 1, 100)
 """a release that does not know a hook skips the whole file"""
+EDITOR_FROM: Final = (2, 1, 200)
+"""older releases do not send a long text that came out of the editor"""
 _UNATTENDED: Final = "--dangerously-skip-permissions"
 _PERMISSION_OPTION = re.compile(
     r"--(?:permission-mode|dangerously-skip-permissions|allow-dangerously-skip-permissions|restricted)\b.*"
@@ -49,7 +52,8 @@ def plan(launch: Launch) -> Plan:
         argv.append(_UNATTENDED)
     elif not sets_permissions(launch.args):
         argv += ["--permission-mode", "manual" if _ASKING_MODE.search(known) else "default"]
-    hooks = (*HOOKS, LATER_HOOK) if version_of(program, launch.env) >= KNOWN_FROM else HOOKS
+    version = version_of(program, launch.env)
+    hooks = (*HOOKS, LATER_HOOK) if version >= KNOWN_FROM else HOOKS
     files = {
         SETTINGS_FILE: json.dumps(settings(launch.folder / HOOKS_FILE, hooks, unattended=unattended)),
         INSTRUCTIONS_FILE: instructions,
@@ -57,6 +61,10 @@ def plan(launch: Launch) -> Plan:
     if has_login(launch.env):
         files[LOGIN_FILE] = ""
     env = {"DISABLE_AUTOUPDATER": "1"}
+    visual = editor.command(launch.folder)
+    if visual is not None and version >= EDITOR_FROM:
+        env["VISUAL"] = visual
+        files[editor.SCRIPT] = editor.script(launch.folder, launch.env)
     return Plan(argv=(*argv, *launch.args), env=env, files=files, continues=bool(conversation))
 
 

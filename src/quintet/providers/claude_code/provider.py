@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from quintet.api.status import AT_REST, TerminalStatus
+from quintet.providers import editor
 from quintet.providers.base import Dialog, Launch, Login, Plan, Provider, TurnRecord
 from quintet.providers.choices import find_dialog
 from quintet.providers.claude_code import dialogs, launch, screen
@@ -53,6 +54,13 @@ class ClaudeCodeProvider(Provider):
         if found is None and shown is TerminalStatus.WAITING_USER_ANSWER:
             return Dialog(message=dialogs.OTHER)
         return found
+
+    def editor_key(self, folder: Path, message: str) -> str | None:
+        """Claude Code makes four blanks of a tab in what is typed or pasted, not in what its editor gives it."""
+        return "C-g" if "\t" in message and editor.is_usable(folder) else None
+
+    def holds_draft(self, screen_: Screen, pasted: str) -> bool:
+        return super().holds_draft(screen_, pasted) or screen.shows_part_of(screen_, pasted)
 
     def record_position(self, folder: Path) -> int:
         return size_of(folder / launch.HOOKS_FILE)

@@ -44,6 +44,7 @@ ANSWER_GLYPHS = ("●", "⏺")
 OPTION = re.compile(r"\s?❯\s+\d{1,2}\. \S")
 """The chosen option of a dialog; one that an answer quotes is indented further."""
 KEYS = re.compile(r"\b(?:enter|esc)\b\S{0,3} to \w|\bpress enter\b", re.IGNORECASE)
+CUT_OUT = "[...Truncated text #"
 LOGO_OR_BOX = re.compile(r"[╭│╰]|[ *]{0,4}[▐▝▘▛▜]")
 
 
@@ -67,6 +68,21 @@ def read_screen(screen: Screen) -> TerminalStatus:
         is_running = _lacks_its_end(rows[:top], is_marked=screen.alternate)
         return TerminalStatus.PROCESSING if is_running else TerminalStatus.COMPLETED
     return TerminalStatus.COMPLETED
+
+
+def shows_part_of(screen: Screen, text: str) -> bool:
+    """Whether the composer holds a text that it shows only in part: cut in the middle, or scrolled to its end."""
+    rows = rows_of(screen.text)
+    composer = _find_composer(rows)
+    if composer is None:
+        return False
+    shown = [" ".join(row.lstrip("".join(PROMPT_GLYPHS)).split()) for row in rows[composer[0] + 1 : composer[1]]]
+    if any(CUT_OUT in row for row in shown):
+        return True
+    whole = " ".join(text.split())
+    found = [row in whole for row in shown if row]
+    # a terminal may draw an emoji otherwise than it was written
+    return len(found) > 1 and 2 * sum(found) > len(found)
 
 
 def _find_composer(rows: Sequence[str]) -> tuple[int, int] | None:
