@@ -60,6 +60,10 @@ class Reply:
     """The command is to go on after the turn, where the CLI's tool can be told so."""
     ask: bool = False
     """The command needs the user's leave, where the CLI lets the model say so."""
+    tool: str = ""
+    """Another tool of the CLI than its shell."""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    """What that tool is called with."""
     error: Mapping[str, Any] = field(default_factory=dict)
     """More of an HTTP error: its type, when a limit is reset."""
 

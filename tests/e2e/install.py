@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-STORE = Path(__file__).parents[2] / ".e2e"
+STORE = (Path(__file__).parents[2] / ".e2e").resolve()
+"""Resolved, because the programs know their folders by their real names."""
 NPM_FLAGS = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock")
 TAIL = 2000
 

@@ -191,7 +191,7 @@ class Messages:
         yield {"type": "message_start", "message": message}
         yield from self._block(reply)
         yield {"type": "content_block_stop", "index": 0}
-        reason = "end_turn" if reply.command is None else "tool_use"
+        reason = "tool_use" if reply.tool or reply.command is not None else "end_turn"
         yield {
             "type": "message_delta",
             "delta": {"stop_reason": reason, "stop_sequence": None},
@@ -201,9 +201,13 @@ class Messages:
 
     def _block(self, reply: Reply) -> Iterator[Json]:
         block: Json
-        if reply.command is None:
+        deltas: list[Json]
+        if reply.tool:
+            block = {"type": "tool_use", "id": new_id("toolu"), "name": reply.tool, "input": {}}
+            deltas = [{"type": "input_json_delta", "partial_json": json.dumps(reply.arguments)}]
+        elif reply.command is None:
             block = {"type": "text", "text": ""}
-            deltas: list[Json] = [{"type": "text_delta", "text": piece} for piece in pieces(reply.text)]
+            deltas = [{"type": "text_delta", "text": piece} for piece in pieces(reply.text)]
         else:
             block = {"type": "tool_use", "id": new_id("toolu"), "name": CLAUDE_SHELL, "input": {}}
             wish = {"command": reply.command, "description": "scripted step"}

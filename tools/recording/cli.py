@@ -4,7 +4,7 @@ import json
 import shlex
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -14,8 +14,9 @@ from tests.e2e.install import ensure_claude, ensure_codex
 from tools.recording.pane import Pane
 
 KEY = "sk-ant-api03-scripted-model-needs-no-key-0000"
+MODEL_DIALOG = "Use existing model"
 DIALOGS = (
-    ("Use existing model", ("Down", "Enter")),
+    (MODEL_DIALOG, ("Down", "Enter")),
     ("Do you want to use this API key", ("Up", "Enter")),
     ("Yes, I accept", ("Down", "Enter")),
     ("Hooks need review", ("Escape",)),
@@ -50,7 +51,7 @@ class Cli:
     def command(self, *, unattended: bool, cols: int) -> str:
         raise NotImplementedError
 
-    def start(self, pane: Pane, *, unattended: bool) -> None:
+    def start(self, pane: Pane, *, unattended: bool, on_model_dialog: Callable[[], None]) -> None:
         """Types the command, answers what is asked and waits until typed text is shown."""
         pane.send(self.command(unattended=unattended, cols=pane.size[0]))
         deadline = time.monotonic() + START_SECONDS
@@ -61,6 +62,8 @@ class Cli:
             text = pane.text()
             keys = next((keys for words, keys in DIALOGS if words in text), None)
             if keys:
+                if MODEL_DIALOG in text:
+                    on_model_dialog()
                 pane.key(*keys)
                 continue
             pane.type("zq")
@@ -85,9 +88,8 @@ class Codex(Cli):
         project = home / "proj"
         project.mkdir()
         config = home / ".codex/config.toml"
-        retries = 'wire_api = "responses"\nrequest_max_retries = 1\nstream_max_retries = 1'
         trust = f'[projects.{json.dumps(str(project))}]\ntrust_level = "trusted"\n'
-        config.write_text(config.read_text().replace('wire_api = "responses"', retries) + trust)
+        config.write_text(config.read_text() + trust)
         # The newer releases have no policy that asks for each command, but rules for single ones.
         (home / ".codex/rules").mkdir()
         (home / ".codex/rules/default.rules").write_text('prefix_rule(pattern=["touch"], decision="prompt")\n')
@@ -96,7 +98,7 @@ class Codex(Cli):
     def command(self, *, unattended: bool, cols: int) -> str:
         known = subprocess.run([str(self.program), "--help"], capture_output=True, check=True).stdout.decode()
         asking = "untrusted" if "untrusted" in known else "on-request"
-        flags = ["--dangerously-bypass-approvals-and-sandbox"] if unattended else ["-a", asking]
+        flags = ["--dangerously-bypass-approvals-and-sandbox"] if unattended else ["-a", asking, "-s", "read-only"]
         # A background daemon would outlive the recording.
         flags += [flag for flag in ("--no-daemon",) if flag in known]
         # Both kinds of screen belong in a set.

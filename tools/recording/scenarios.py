@@ -1,73 +1,21 @@
 """The scenarios: what is sent, when a frame is taken, and what is true then."""
 
 import os
-import shutil
 import signal
-import socket
-import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
 
 from tests.e2e.exchange import Reply
-from tests.e2e.install import STORE
-from tests.e2e.model import ScriptedModel
-from tests.e2e.processes import end_all_in, living_in
 from tools.recording.answers import LIST, MISLEADING, PLAIN, SENTENCES, STREAMED_MISLEADING
 from tools.recording.cli import Cli
-from tools.recording.pane import Pane
-from tools.recording.privacy import hide
-from tools.recording.script import Exchange, NothingCameError, Script
+from tools.recording.questions import approvals, edit, question, trust
+from tools.recording.recorder import LASTING, Frame, Recorder, programs, sleep_until, terminal
+from tools.recording.script import NothingCameError
 
-Frame = dict[str, Any]
-LASTING = 1.8
-"""Seconds after the beginning of a state that lasts: the program may still be painting."""
 GIVES_UP = 10.0
 """Seconds that Claude Code may take after a refused request, without asking again, until it gives the turn up."""
 SLOW = 0.25
 """Seconds between two pieces of a streamed answer."""
-
-
-class Recorder:
-    """One terminal of one release, and the frames taken of it."""
-
-    def __init__(self, cli: Cli, pane: Pane, script: Script, home: Path) -> None:
-        self.cli, self.pane, self.script, self.home = cli, pane, script, home
-        self.frames: list[Frame] = []
-
-    def take(self, label: str, scenario: str, is_true: Callable[[], bool] = lambda: True) -> None:
-        """Keeps a frame whose label is true before and after."""
-        before = is_true()
-        frame = self.pane.capture()
-        if not (before and is_true()):
-            return
-        for field in ("screen", "screen_ansi", "pane_title"):
-            frame[field] = hide(hide(frame[field], str(self.home)), str(STORE.parent))
-        if frame["pane_title"] == socket.gethostname():
-            frame["pane_title"] = "vm"
-        facts = {"cli": self.cli.name, "version": self.cli.version, "state_label": label, "scenario": scenario}
-        self.frames.append(facts | frame)
-
-    def working(self, scenario: str, exchange: Exchange, seconds: float) -> None:
-        """A frame while the model has not ended its answer, so many seconds after its request came."""
-        sleep_until(exchange.arrived + seconds)
-        self.take("processing", scenario, lambda: time.monotonic() < exchange.last_byte - 0.1)
-
-    def ended(self, scenario: str, exchange: Exchange, label: str = "completed", seconds: float = LASTING) -> None:
-        sleep_until(exchange.last_byte + seconds)
-        count = len(self.script.requests(exchange.key))
-        self.take(label, scenario, lambda: len(self.script.requests(exchange.key)) == count)
-
-    def ask(self, prompt: str, *replies: Reply) -> Exchange:
-        self.script.plan(prompt, *replies)
-        self.pane.send(prompt)
-        return self.script.wait_for(prompt)
-
-
-def sleep_until(moment: float) -> None:
-    time.sleep(max(0.0, moment - time.monotonic()))
 
 
 def record(cli: Cli, cols: int, rows: int) -> list[Frame]:
@@ -75,7 +23,7 @@ def record(cli: Cli, cols: int, rows: int) -> list[Frame]:
     frames: list[Frame] = []
     for unattended, scenes in ((True, UNATTENDED), (False, ASKING), (True, [killed])):
         with terminal(cli, cols, rows) as recorder:
-            cli.start(recorder.pane, unattended=unattended)
+            cli.start(recorder.pane, unattended=unattended, on_model_dialog=recorder.take_model_dialog)
             for scene in scenes:
                 try:
                     scene(recorder)
@@ -87,27 +35,6 @@ def record(cli: Cli, cols: int, rows: int) -> list[Frame]:
         trust(recorder)
         frames += recorder.frames
     return frames
-
-
-@contextmanager
-def terminal(cli: Cli, cols: int, rows: int) -> Iterator[Recorder]:
-    script = Script()
-    with ScriptedModel(script) as model:
-        home = cli.make_home(model.url)
-        project = home / "proj"
-        (project / "parser.py").write_text("import os\n")
-        make_repository(project)
-        try:
-            with Pane(cols, rows, project, cli.environment(home, model.url)) as pane:
-                yield Recorder(cli, pane, script, home)
-        finally:
-            end_all_in(home)
-            shutil.rmtree(home, ignore_errors=True)
-
-
-def make_repository(folder: Path) -> None:
-    # Otherwise the program takes the repository around it for the project.
-    subprocess.run(["git", "init", "--quiet", str(folder)], check=True)
 
 
 def fresh(recorder: Recorder) -> None:
@@ -235,67 +162,45 @@ def _wait_for_silence(recorder: Recorder, key: str) -> None:
         time.sleep(0.2)
 
 
+def closed(recorder: Recorder) -> None:
+    """An answer that breaks off. Claude Code keeps what has come, and may call the turn done."""
+    if recorder.cli.name != "codex":
+        return
+    key = "Break off"
+    recorder.ask(key, Reply(text=PLAIN, delay=1, cut=True))
+    _wait_for_silence(recorder, key)
+    recorder.ended("stream_closed", recorder.script.requests(key)[-1], "error_turn")
+
+
+def background(recorder: Recorder) -> None:
+    """A command that goes on after the turn."""
+    key = "Start the server"
+    recorder.ask(key, Reply(command="sleep 600", background=True), Reply.say("It is running."))
+    recorder.ended("background_command_left_running", recorder.script.wait_for(key, step=1))
+
+
 def leaving(recorder: Recorder) -> None:
     recorder.pane.send(recorder.cli.quit_command)
     time.sleep(1)
-    if _programs(recorder):
+    if programs(recorder):
         recorder.pane.key("Enter")
     deadline = time.monotonic() + 15
-    while _programs(recorder) and time.monotonic() < deadline:
+    while programs(recorder) and time.monotonic() < deadline:
         time.sleep(0.2)
     time.sleep(1)
-    recorder.take("exited", "quit", lambda: not _programs(recorder))
-
-
-def approvals(recorder: Recorder) -> None:
-    made = recorder.home / "proj/made.txt"
-    key = "Make the file"
-    recorder.ask(key, Reply.run("touch made.txt", delay=1), Reply.say(PLAIN, delay=1))
-    time.sleep(2 + LASTING)
-    recorder.take(
-        "waiting_user_answer", "approval_command", lambda: not made.exists() and len(recorder.script.requests(key)) == 1
-    )
-    recorder.pane.key("Enter")
-    recorder.ended("after_approval", recorder.script.wait_for(key, step=1))
-    long = " &&\n".join(f"touch line_{number}_of_a_command_that_the_dialog_has_to_show" for number in range(1, 16))
-    key = "Write the notes"
-    recorder.ask(key, Reply.run(long), Reply.say(PLAIN))
-    time.sleep(1 + LASTING)
-    recorder.take("waiting_user_answer", "approval_long_command", lambda: len(recorder.script.requests(key)) == 1)
-    recorder.pane.key("Escape")
-    time.sleep(LASTING)
-    recorder.take("interrupted", "approval_denied", lambda: len(recorder.script.requests(key)) == 1)
+    recorder.take("exited", "quit", lambda: not programs(recorder))
 
 
 def killed(recorder: Recorder) -> None:
     recorder.ask("A long one", Reply.say(PLAIN, delay=60))
     time.sleep(2)
-    for pid in _programs(recorder):
+    for pid in programs(recorder):
         os.kill(pid, signal.SIGKILL)
     time.sleep(LASTING)
-    recorder.take("exited", "killed_while_processing", lambda: not _programs(recorder))
+    recorder.take("exited", "killed_while_processing", lambda: not programs(recorder))
     recorder.pane.send("ls")
     time.sleep(1)
-    recorder.take("exited", "killed_then_shell_used", lambda: not _programs(recorder))
-
-
-def trust(recorder: Recorder) -> None:
-    """The start in a folder that the home does not know."""
-    unknown = recorder.home / "other"
-    unknown.mkdir()
-    make_repository(unknown)
-    recorder.pane.send("cd ../other; clear")
-    recorder.pane.send(recorder.cli.command(unattended=False, cols=recorder.pane.size[0]))
-    time.sleep(8)
-    if "trust" in recorder.pane.text().lower():
-        recorder.take("waiting_user_answer", "trust_dialog", lambda: bool(_programs(recorder)))
-
-
-def _programs(recorder: Recorder) -> list[int]:
-    """The processes of the CLI itself, not those of tmux and the shell."""
-    name = recorder.cli.name
-    words = ("tmux", "bash --norc")
-    return [pid for pid, line in living_in(recorder.home).items() if name in line and not line.startswith(words)]
+    recorder.take("exited", "killed_then_shell_used", lambda: not programs(recorder))
 
 
 Scene = Callable[[Recorder], None]
@@ -310,6 +215,8 @@ UNATTENDED: list[Scene] = [
     queued,
     interrupted,
     failing,
+    closed,
+    background,
     leaving,
 ]
-ASKING: list[Scene] = [approvals]
+ASKING: list[Scene] = [approvals, edit, question]
