@@ -47,7 +47,7 @@ DEFAULTS = {
     "condensation.condense_explore_on_repeat": True, "condensation.condense_review_feedback": True,
     "condensation.max_feedback_lines": 30, "condensation.max_test_evidence_lines": 120,
     "handoff.strict_file_handoff": True, "handoff.idle_grace_seconds": 30, "handoff.response_timeout": 1800,
-    "handoff.max_file_reminders": 1, "handoff.auto_accept_permissions": False,
+    "handoff.max_file_reminders": 1, "handoff.auto_accept_permissions": False, "handoff.permissions": "unattended",
     "post_processing.openspec_archive": False, "post_processing.git_commit": False,
     "post_processing.git_commit_comment": "", "notifications.ntfy_topic": "",
     "notifications.ntfy_url": "https://ntfy.sh", "cleanup_on_exit": False, "resume": None,
@@ -62,7 +62,7 @@ VARIABLES = {
     "STRICT_FILE_HANDOFF", "IDLE_GRACE_SECONDS", "RESPONSE_TIMEOUT", "MAX_FILE_REMINDERS", "AUTO_ACCEPT_PERMISSIONS",
     "POST_OPENSPEC_ARCHIVE", "POST_GIT_COMMIT", "POST_GIT_COMMIT_COMMENT", "NTFY_TOPIC", "NTFY_URL",
     "CLEANUP_ON_EXIT", "RESUME", "STATE_FILE", "MAX_TOKENS", "PRICES", "RECOVER_TERMINALS",
-    "MAX_LIMIT_WAIT", "PROMPTS_DIR",
+    "MAX_LIMIT_WAIT", "PROMPTS_DIR", "PERMISSIONS",
 }  # fmt: skip
 
 
@@ -94,6 +94,7 @@ def nested(key: str, value: Any) -> dict[str, Any]:
 SAMPLES = {
     "api": ("http://a", "http://b", "http://c"), "provider": ("codex", "scripted", "claude_code"),
     "start_agent": ("tester", "programmer", "peer_analyst"), "notifications.ntfy_url": ("http://a", "http://b", "http://c"),
+    "handoff.permissions": ("unattended", "ask", "unattended"),
     "prices": ("{}", '{"b": {"input": 1, "output": 2}}', {"c": {"input": 1, "output": 2}}),
 }  # fmt: skip
 

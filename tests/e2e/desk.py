@@ -37,9 +37,14 @@ class Desk:
     provider: str
     terminal: str = ""
 
-    def open(self, **more: Any) -> dict[str, Any]:
+    def open(self, permissions: str = "unattended", **more: Any) -> dict[str, Any]:
         """Start an agent and wait until it is ready."""
-        params = {"provider": self.provider, "agent_profile": "programmer", "working_directory": str(self.rig.project)}
+        params = {
+            "provider": self.provider,
+            "agent_profile": "programmer",
+            "working_directory": str(self.rig.project),
+            "permissions": permissions,
+        }
         made = self.http.post("/sessions", params=params, json=more, timeout=READY_SECONDS)
         assert made.status_code == 201, made.text
         self.terminal = made.json()["id"]

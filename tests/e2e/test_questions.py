@@ -14,13 +14,12 @@ from tests.e2e.rig import Cast
 pytestmark = pytest.mark.e2e
 
 CODEX, OLDER_CODEX, CLAUDE = Cast(codex="0.166.0"), Cast(codex="0.149.0"), Cast(claude="2.1.325")
-ASK = {"QUINTET_PERMISSIONS": "ask"}
 
 
 @pytest.mark.parametrize("cast", [CODEX, CLAUDE], ids=["codex", "claude_code"])
 def test_a_permission_prompt_is_reported_and_can_be_answered(cast: Cast) -> None:
-    with desk(cast, ASK) as agent:
-        agent.open()
+    with desk(cast) as agent:
+        agent.open(permissions="ask")
         for number in (1, 2):
             made = agent.rig.project / f"made-{number}.txt"
             agent.send(

@@ -93,7 +93,7 @@ def test_an_older_release_gets_what_it_knows(start: Start) -> None:
 
 @pytest.mark.parametrize(("help_text", "mode"), [(HELP_2_1_325, "manual"), (HELP_OLD, "default")])
 def test_asking_instead(start: Start, help_text: str, mode: str) -> None:
-    plan = start(help_text, env={"QUINTET_PERMISSIONS": "ask"})
+    plan = start(help_text, asks=True)
     assert UNATTENDED not in plan.argv
     assert plan.argv[plan.argv.index("--permission-mode") + 1] == mode
     assert "skipDangerousModePermissionPrompt" not in plan.files[SETTINGS_FILE]

@@ -68,7 +68,7 @@ def test_an_option_that_the_release_does_not_know_is_left_out(start: Start) -> N
 
 
 def test_asking_instead(start: Start) -> None:
-    assert UNATTENDED not in start(env={"QUINTET_PERMISSIONS": "ask"}).argv
+    assert UNATTENDED not in start(asks=True).argv
     assert UNATTENDED not in start(args=("--sandbox", "workspace-write")).argv
 
 

@@ -8,7 +8,9 @@ from quintet.api.status import TerminalStatus as Is
 from quintet.providers.base import TurnRecord
 from quintet.server.judge import Evidence, judge
 
-FRESH = Evidence(ready=True, turn=0, typing=False, shown=Is.IDLE, record=None, begun=False, settled=True)
+FRESH = Evidence(
+    ready=True, needs_user=False, turn=0, typing=False, shown=Is.IDLE, record=None, begun=False, settled=True
+)
 ASKED = replace(FRESH, turn=1)
 RUNNING, OVER = TurnRecord(ended=False), TurnRecord(ended=True)
 
@@ -20,7 +22,8 @@ RUNNING, OVER = TurnRecord(ended=False), TurnRecord(ended=True)
         (replace(FRESH, shown=Is.COMPLETED), Is.IDLE),
         (replace(FRESH, shown=Is.PROCESSING), Is.PROCESSING),
         (replace(FRESH, ready=False), Is.UNKNOWN),
-        (replace(FRESH, ready=False, shown=Is.WAITING_USER_ANSWER), Is.WAITING_USER_ANSWER),
+        (replace(FRESH, ready=False, shown=Is.WAITING_USER_ANSWER), Is.UNKNOWN),
+        (replace(FRESH, ready=False, needs_user=True, shown=Is.WAITING_USER_ANSWER), Is.WAITING_USER_ANSWER),
         (replace(ASKED, typing=True), Is.PROCESSING),
         (ASKED, Is.COMPLETED),
         (replace(ASKED, settled=False), Is.PROCESSING),

@@ -1,7 +1,7 @@
 """The client of a terminal server, ours or CAO's: parameters travel in the query string."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, TypedDict, Unpack
 from urllib.parse import quote
 
 import httpx
@@ -25,6 +25,17 @@ _NEVER = (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError)
 _NOT_FOUND, _SERVER_ERROR, _ERROR = 404, 500, 400
 _LATER = frozenset({408, 425, 429})
 """answers of a server that has not even begun"""
+
+
+class LaunchOptions(TypedDict, total=False):
+    """What may be said of a terminal's start; what is empty is left to the server."""
+
+    model: str
+    args: Sequence[str]
+    permissions: str
+    """`ask` or `unattended`; only our own server knows it"""
+    continues: str
+    """a lost terminal of our own server"""
 
 
 class ApiClient:
@@ -51,15 +62,19 @@ class ApiClient:
         except (TerminalGone, NotJson):
             self.own = False
 
-    def create_session(self, profile: str, provider: str, *, session_name: str = "", **options: Any) -> dict[str, Any]:
+    def create_session(
+        self, profile: str, provider: str, *, session_name: str = "", **options: Unpack[LaunchOptions]
+    ) -> dict[str, Any]:
         """Create a session with its first terminal; the answer has `id` and `session_name`."""
         more = {"session_name": session_name} if session_name else {}
-        return self._create("/sessions", _launch(profile, provider, **options) | more)
+        return self._create("/sessions", _launch(profile, provider, options) | more)
 
-    def create_terminal(self, session_name: str, profile: str, provider: str, **options: Any) -> dict[str, Any]:
+    def create_terminal(
+        self, session_name: str, profile: str, provider: str, **options: Unpack[LaunchOptions]
+    ) -> dict[str, Any]:
         """Add a terminal to a session; the answer may come before its agent is ready."""
         path = f"/sessions/{quote(session_name, safe='')}/terminals"
-        return self._create(path, _launch(profile, provider, **options))
+        return self._create(path, _launch(profile, provider, options))
 
     def send_input(self, terminal_id: str, message: str, dispatch_id: str = "", seconds: float = INPUT_SECONDS) -> None:
         """Type a message into a terminal. Our own server takes one dispatch id only once."""
@@ -187,13 +202,9 @@ def _terminal(terminal_id: str) -> str:
     return f"/terminals/{quote(terminal_id, safe='')}"
 
 
-def _launch(
-    profile: str, provider: str, *, model: str = "", args: Sequence[str] = (), continues: str = ""
-) -> dict[str, Any]:
-    """The parameters of a creation; `continues` names a lost terminal of our own server."""
-    params: dict[str, Any] = {"provider": provider, "agent_profile": profile}
-    more = {"model": model, "args": list(args), "continues": continues}
-    return params | {name: value for name, value in more.items() if value}
+def _launch(profile: str, provider: str, options: LaunchOptions) -> dict[str, Any]:
+    given = {name: value for name, value in options.items() if value}
+    return {"provider": provider, "agent_profile": profile} | given
 
 
 def _reason(error: Exception) -> str:

@@ -218,6 +218,13 @@ class Settings:
         1,
         "reminders to an idle agent that wrote no file",
     )
+    permissions: str = _row(
+        "PERMISSIONS",
+        "handoff.permissions",
+        Choice(("unattended", "ask")),
+        "unattended",
+        "whether the agents ask before they act, as far as their own settings say so",
+    )
     auto_accept_permissions: bool = _row(
         "AUTO_ACCEPT_PERMISSIONS",
         "handoff.auto_accept_permissions",

@@ -4,9 +4,9 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
-from quintet.api.client import ApiClient
+from quintet.api.client import ApiClient, LaunchOptions
 from quintet.api.status import AT_REST, TerminalStatus
 from quintet.config import Settings
 from quintet.errors import ApiError, PassingFault, RunError, TerminalGone
@@ -23,6 +23,7 @@ REACH_SECONDS: Final = 15.0
 EXIT_SECONDS: Final = 2.0
 LOOK_SECONDS: Final = 0.1
 Save = Callable[[State], None]
+ASK: Final = "ask"
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class Terminals:
         Where that fails, those that exist are ended. The state is saved after each, so that the next start knows
         what an interrupted one has left.
         """
+        if self.settings.permissions == ASK and not self.api.own:
+            self.emit(Warned(text="PERMISSIONS=ask has no effect: this terminal server decides what its agents may do"))
         return self._start(state, ROLES, {}, save)
 
     def replace_lost(self, state: State, lost: Mapping[Role, str], session_name: str, save: Save) -> State:
@@ -89,7 +92,9 @@ class Terminals:
 
     def _create(self, role: Role, state: State, continues: str) -> State:
         agent = self.settings.agents[role.name]
-        options: dict[str, Any] = {"model": agent.model, "args": agent.args}
+        options: LaunchOptions = {"model": agent.model, "args": agent.args}
+        if self.api.own:
+            options["permissions"] = self.settings.permissions
         if continues:
             options["continues"] = continues
         if any(terminal.id for terminal in state.terminals.values()):

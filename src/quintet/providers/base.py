@@ -41,6 +41,8 @@ class Launch:
     """the user's own arguments for the program"""
     previous: Path | None = None
     """the private folder of a lost terminal, whose conversation is to go on where the program can do that"""
+    asks: bool = False
+    """whether the agent shall ask before it acts; else it runs unattended"""
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,6 @@ from quintet.errors import ServerError
 
 HELP_SECONDS: Final = 20.0
 _VERSION = re.compile(r"\b\d+\.\d+\.\d+\b")
-PERMISSIONS: Final = "QUINTET_PERMISSIONS"
-"""`ask`: the agents ask before they act; anything else: they run unattended"""
 
 
 def find_program(name: str, env: Mapping[str, str], hint: str) -> str:
@@ -64,8 +62,3 @@ def _answer(program: str, question: str, real: str, changed: int, env: tuple[tup
 def knows(help_text: str, option: str) -> bool:
     """Whether a help text names an option."""
     return any(option in line.replace(",", " ").replace("=", " ").split() for line in help_text.splitlines())
-
-
-def asks(env: Mapping[str, str]) -> bool:
-    """Whether the agents shall ask before they act."""
-    return env.get(PERMISSIONS, "").strip().lower() == "ask"

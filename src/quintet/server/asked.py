@@ -3,7 +3,7 @@
 import re
 import secrets
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from fastapi import Query
 
@@ -24,6 +24,10 @@ MOST_ARGUMENTS: Final = 64
 
 Arguments = Annotated[list[str], Query(description="the user's own arguments for the agent's program")]
 
+Permissions = Annotated[
+    Literal["unattended", "ask"], Query(description="ask: the agent asks before it acts, as its user's settings say")
+]
+
 
 Continues = Annotated[
     TerminalId | None, Query(description="a lost terminal, whose conversation goes on where the program can do that")
@@ -36,6 +40,7 @@ def wish(  # noqa: PLR0917 - FastAPI passes each parameter by its name
     working_directory: str | None = None,
     model: str | None = None,
     args: Arguments = [],  # noqa: B006 - FastAPI copies it
+    permissions: Permissions = "unattended",
     continues: Continues = None,
     body: CreateBody | None = None,
 ) -> Wish:
@@ -67,6 +72,7 @@ def wish(  # noqa: PLR0917 - FastAPI passes each parameter by its name
         cwd,
         model=model or "",
         args=arguments,
+        asks=permissions == "ask",
         env=env,
         description=body.description or "",
         initial=initial or "",

@@ -32,6 +32,9 @@ EXIT_SECONDS: Final = 1.5
 COMMAND_SECONDS: Final = 5.0
 LONGEST_ANSWER: Final = 200
 CLEAR_SECONDS: Final = 0.5
+YES_SECONDS: Final = 1.0
+STILL_SECONDS: Final = 0.3
+MOST_YES: Final = 3
 MOST_LINES: Final = 60
 """of a draft that is cleared line by line"""
 LONGEST_DRAFT: Final = 2000
@@ -78,6 +81,26 @@ async def finish(terminal: Terminal) -> None:
 async def press(terminal: Terminal, *keys: str) -> None:
     """Press keys, unless the program has ended."""
     await guarded(terminal, f"send-keys -t {terminal.pane} " + " ".join(quote(key) for key in keys))
+
+
+async def accept(terminal: Terminal) -> None:
+    """Say yes to what is asked, once it is drawn: agents do not listen before. Again where nothing comes of it."""
+    for _ in range(MOST_YES):
+        asked = await _drawn(terminal)
+        if terminal.provider.read_screen(asked) is not TerminalStatus.WAITING_USER_ANSWER:
+            return
+        await press(terminal, terminal.provider.accept_key)
+        if await _until(terminal, partial(_differs, asked), YES_SECONDS):
+            return
+
+
+async def _drawn(terminal: Terminal) -> Screen:
+    """The screen when it has stood still for a moment, or at last."""
+    deadline = time.monotonic() + YES_SECONDS
+    screen = (await terminal.look()).screen
+    while await _until(terminal, partial(_differs, screen), STILL_SECONDS) and time.monotonic() < deadline:
+        screen = terminal.seen.screen
+    return terminal.seen.screen
 
 
 async def end(terminal: Terminal) -> None:

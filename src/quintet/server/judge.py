@@ -12,6 +12,8 @@ class Evidence:
 
     ready: bool
     """the agent has been at its prompt once"""
+    needs_user: bool
+    """before that, it asks something that nobody else may answer"""
     turn: int
     """prompts that were typed so far"""
     typing: bool
@@ -29,7 +31,8 @@ class Evidence:
 def judge(seen: Evidence) -> TerminalStatus:
     """The status of a living terminal."""
     if not seen.ready:
-        return seen.shown if seen.shown is TerminalStatus.WAITING_USER_ANSWER else TerminalStatus.UNKNOWN
+        # other dialogs at the start are answered for the user, who need not hear of them
+        return TerminalStatus.WAITING_USER_ANSWER if seen.needs_user else TerminalStatus.UNKNOWN
     if seen.typing:
         return TerminalStatus.PROCESSING
     if seen.turn == 0:

@@ -212,8 +212,9 @@ async def send_key(hub: AHub, terminal_id: TerminalId, key: str) -> models.Succe
         report = await terminal.report()
         if report.status is not TerminalStatus.WAITING_USER_ANSWER:
             raise Conflict(f"Terminal '{terminal_id}' does not ask anything")
-        key = terminal.provider.accept_key
-    await delivery.press(terminal, key)
+        await delivery.accept(terminal)
+    else:
+        await delivery.press(terminal, key)
     return models.Success()
 
 

@@ -40,6 +40,7 @@ class Wish:
     cwd: Path
     model: str = ""
     args: tuple[str, ...] = ()
+    asks: bool = False
     env: Mapping[str, str] = field(default_factory=dict)
     description: str = ""
     initial: str = ""
@@ -75,7 +76,7 @@ class Session:
 
     async def create(self, wish: Wish) -> Terminal:
         """Start the tmux server with the first terminal."""
-        terminal_id, command, wish = self._prepare(wish)
+        terminal_id, command, wish = await self._prepare(wish)
         window = f"{wish.profile}-{terminal_id[:4]}"
         try:
             await self._tmux.create(self.name, window, command)
@@ -100,7 +101,7 @@ class Session:
             raise NotFound(f"Session '{self.name}' not found")
         if self.silent:
             raise Conflict(f"Session '{self.name}' cannot take another terminal: {MUTE}")
-        terminal_id, command, wish = self._prepare(wish)
+        terminal_id, command, wish = await self._prepare(wish)
         window = f"{wish.profile}-{terminal_id[:4]}"
         try:
             listed = await self._tmux.open_window(self.name, window, command, "#{pane_id} #{pane_pid}")
@@ -112,25 +113,26 @@ class Session:
             self.places.remove_folder(self.name, terminal_id)
             raise
 
-    def _prepare(self, wish: Wish) -> tuple[str, list[str], Wish]:
+    async def _prepare(self, wish: Wish) -> tuple[str, list[str], Wish]:
         """The id and the command of a terminal, and the wish as far as it can be met."""
         terminal_id = secrets.token_hex(4)
         environment = pane_environment(wish.env)
         try:
             folder = self.places.make_folder(self.name, terminal_id)
-            plan = wish.provider.launch(
-                Launch(
-                    terminal_id,
-                    wish.profile,
-                    wish.instructions,
-                    folder,
-                    wish.cwd,
-                    environment,
-                    wish.model,
-                    wish.args,
-                    self.places.find_folder(wish.continues) if wish.continues else None,
-                )
+            wanted = Launch(
+                terminal_id,
+                wish.profile,
+                wish.instructions,
+                folder,
+                wish.cwd,
+                environment,
+                model=wish.model,
+                args=wish.args,
+                previous=self.places.find_folder(wish.continues) if wish.continues else None,
+                asks=wish.asks,
             )
+            # in a thread, because programs are asked what they know, and Codex may have to be started once
+            plan = await asyncio.to_thread(wish.provider.launch, wanted)
             _require(plan.argv[0], plan.env.get("PATH") or environment.get("PATH", ""))
             write_private(folder / PROJECT, str(wish.cwd))
             if wish.initial:

@@ -213,6 +213,7 @@ class Terminal:
         status = judge(
             Evidence(
                 ready=self.facts.ready,
+                needs_user=bool(self.needs),
                 turn=turn,
                 typing=self.facts.pasted,
                 shown=shown,
@@ -221,8 +222,6 @@ class Terminal:
                 settled=self._settled(shown, unknown=unknown),
             )
         )
-        if not self.facts.ready and self.needs:
-            status = TerminalStatus.WAITING_USER_ANSWER
         if self.facts.pasted and self.stuck:
             status = TerminalStatus.UNKNOWN
         return self._tell(Report(status, self._reason(status, record), record))

@@ -12,7 +12,7 @@ from quintet.providers import editor
 from quintet.providers.base import Launch, Plan
 from quintet.providers.claude_code.record import Hooks, read_hook
 from quintet.providers.following import Follower
-from quintet.providers.programs import asks, find_program, help_of, knows, version_of
+from quintet.providers.programs import find_program, help_of, knows, version_of
 
 INSTALL: Final = "npm install -g @anthropic-ai/claude-code"
 HOOKS_FILE: Final = "hooks.jsonl"
@@ -36,7 +36,7 @@ def plan(launch: Launch) -> Plan:
     """The command line, and the files that it names."""
     program = find_program("claude", launch.env, INSTALL)
     known = help_of(program, launch.env)
-    unattended = not asks(launch.env) and not sets_permissions(launch.args)
+    unattended = not launch.asks and not sets_permissions(launch.args)
     argv = [program, "--settings", str(launch.folder / SETTINGS_FILE)]
     instructions = launch.instructions.strip()
     if instructions:

@@ -5,12 +5,15 @@ start after an installation or an update is made alone, by a Codex that does not
 """
 
 import subprocess
+import threading
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 WAIT_SECONDS: Final = 30.0
+_alone = threading.Lock()
+"""terminals are prepared side by side, in threads"""
 
 
 def make_ready(program: str, home: Path, env: Mapping[str, str]) -> None:
@@ -19,7 +22,9 @@ def make_ready(program: str, home: Path, env: Mapping[str, str]) -> None:
         installed = Path(program).resolve().stat().st_ctime
     except OSError:
         return
-    if not _used_since(home, installed):
+    with _alone:
+        if _used_since(home, installed):
+            return
         _start_once(program, str(home), installed, tuple(sorted(env.items())))
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from quintet.providers.base import Launch, Plan
 from quintet.providers.codex.databases import make_ready
 from quintet.providers.codex.rollouts import conversation_id, find_rollout, mark
-from quintet.providers.programs import asks, find_program, help_of, knows
+from quintet.providers.programs import find_program, help_of, knows
 
 INSTALL: Final = "npm install -g @openai/codex"
 NOTES: Final = "codex.json"
@@ -60,7 +60,7 @@ def plan(launch: Launch) -> Plan:
     }
     argv = [program, "resume", conversation] if conversation else [program]
     argv += [option for option in _WHERE_KNOWN if knows(known, option)]
-    if not asks(launch.env) and not sets_permissions(launch.args):
+    if not launch.asks and not sets_permissions(launch.args):
         argv.append(_UNATTENDED)
     if launch.model:
         argv += ["--model", launch.model]
