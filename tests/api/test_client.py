@@ -51,9 +51,9 @@ def test_create_session() -> None:
 
 def test_create_session_with_everything() -> None:
     wire = Wire()
-    wire.api.create_session("p", "codex", model="m", args=["-a", "b c"], session_name="mine")
+    wire.api.create_session("p", "codex", model="m", args=["-a", "b c"], permissions="ask", session_name="mine")
     assert ("session_name", "mine") in wire.params
-    assert ("model", "m") in wire.params
+    assert {("model", "m"), ("permissions", "ask")} <= set(wire.params)
     assert [value for name, value in wire.params if name == "args"] == ["-a", "b c"]
 
 

@@ -23,7 +23,7 @@ from quintet.errors import (
     TurnFailed,
 )
 from quintet.loop.handoff import Handoff, Patience, Reply, Request
-from quintet.loop.journal import Event, GuardReleased, PermissionAsked, Reminded, ServerFault
+from quintet.loop.journal import Event, GuardReleased, PermissionAsked, Reminded, ServerFault, StatusDoubted
 from quintet.loop.responses import Responses
 from quintet.roles import ANALYST
 from tests.stub.fake import (
@@ -644,3 +644,16 @@ def test_an_interrupted_turn_is_not_repeated(scene: Scene) -> None:
     scene.api.failure = lambda now: Failure(kind=FailureKind.INTERRUPTED, text="by the user") if now < 20 else None
     scene.clock.at(39, scene.write)
     assert scene.wait().text == "the reply\n"
+
+
+# -- doubts
+
+
+def test_a_doubt_is_journalled_once_in_a_turn(scene: Scene) -> None:
+    scene.api.doubt = lambda now: "its screen shows none" if 5 < now < 20 else ""
+    scene.clock.at(30.0, scene.write)
+    scene.api.status = changes((0.0, PROCESSING), (31.0, COMPLETED))
+    scene.wait()
+    (told,) = scene.told(StatusDoubted)
+    assert isinstance(told, StatusDoubted)
+    assert (told.role, told.status, told.text) == ("analyst", "processing", "its screen shows none")

@@ -306,3 +306,10 @@ def test_a_conversation_that_cannot_go_on_begins_anew(ours: Stage, saved: State)
     assert ("forget", NEW[0]) in ours.server.calls
     assert "once more, without the earlier conversation" in ours.warnings[0]
     assert not ours.exited & set(IDS), "the others are left alone"
+
+
+def test_a_server_that_cannot_be_told_to_let_its_agents_ask(stage: Stage) -> None:
+    stage.terminals = replace(stage.terminals, settings=replace(stage.terminals.settings, permissions="ask"))
+    stage.init()
+    (warning,) = [event.text for event in stage.events if isinstance(event, Warned)]
+    assert "PERMISSIONS=ask has no effect" in warning

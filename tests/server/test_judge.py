@@ -36,6 +36,9 @@ RUNNING, OVER = TurnRecord(ended=False), TurnRecord(ended=True)
         (replace(ASKED, record=OVER, settled=False), Is.COMPLETED),
         (replace(ASKED, record=OVER, shown=Is.WAITING_USER_ANSWER), Is.WAITING_USER_ANSWER),
         (replace(ASKED, record=OVER, shown=Is.UNKNOWN), Is.COMPLETED),
+        (replace(ASKED, record=OVER, shown=Is.PROCESSING), Is.COMPLETED),
+        (replace(ASKED, record=OVER, shown=Is.PROCESSING, at_odds=True), Is.PROCESSING),
+        (replace(ASKED, record=RUNNING, shown=Is.IDLE, at_odds=True), Is.PROCESSING),
     ],
 )
 def test_judge(seen: Evidence, status: Is) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import cast
 
-from quintet.api.client import ApiClient
+from quintet.api.client import ApiClient, Standing
 from quintet.api.models import Failure
 from quintet.api.status import TerminalStatus
 
@@ -51,6 +51,7 @@ class FakeApi:
     output: str = ""
     output_faults: list[Exception] = field(default_factory=list)
     own: bool = False
+    doubt: Callable[[float], str] = lambda _: ""
     asked_at: list[float] = field(default_factory=list)
     inputs: list[tuple[float, str]] = field(default_factory=list)
     accepted_at: list[float] = field(default_factory=list)
@@ -62,6 +63,9 @@ class FakeApi:
         if fault := self.fault(now):
             raise fault
         return self.status(now)
+
+    def get_standing(self, terminal_id: str, seconds: float = 0.0) -> Standing:
+        return Standing(self.get_status(terminal_id, seconds), self.doubt(self.clock.now()))
 
     def get_reason(self, terminal_id: str) -> str:  # noqa: ARG002
         return " (it was killed)"

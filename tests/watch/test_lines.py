@@ -79,6 +79,7 @@ def test_every_event_has_words_of_its_own(kind: type[Any]) -> None:
         (sample(journal.GuardReleased), ["warning", "31"]),
         (sample(journal.Reminded), ["reminder 1"]),
         (sample(journal.PermissionAsked), ["warning", "aa00bb11"]),
+        (sample(journal.StatusDoubted, status="processing"), ["warning", "tester", "the text", "counts as processing"]),
         (sample(journal.PermissionAsked, accepted=True), ["answered yes"]),
         (sample(journal.ServerFault), ["warning: the text"]),
         (sample(journal.Warned), ["warning: the text"]),

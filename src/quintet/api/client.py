@@ -1,7 +1,7 @@
 """The client of a terminal server, ours or CAO's: parameters travel in the query string."""
 
 from collections.abc import Sequence
-from typing import Any, Final, TypedDict, Unpack
+from typing import Any, Final, NamedTuple, TypedDict, Unpack
 from urllib.parse import quote
 
 import httpx
@@ -23,8 +23,17 @@ _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 _NEVER = (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError)
 """what no repetition mends"""
 _NOT_FOUND, _SERVER_ERROR, _ERROR = 404, 500, 400
+_UNKNOWN: Final = TerminalStatus.UNKNOWN
 _LATER = frozenset({408, 425, 429})
 """answers of a server that has not even begun"""
+
+
+class Standing(NamedTuple):
+    """How a terminal stands."""
+
+    status: TerminalStatus
+    doubt: str = ""
+    """how the server's witnesses disagree for long"""
 
 
 class LaunchOptions(TypedDict, total=False):
@@ -103,8 +112,14 @@ class ApiClient:
 
     def get_status(self, terminal_id: str, seconds: float = READ_SECONDS) -> TerminalStatus:
         """How a terminal stands; a word that we do not know is `unknown`."""
-        word = self.get_terminal(terminal_id, seconds).get("status")
-        return TerminalStatus(word) if isinstance(word, str) and word in set(TerminalStatus) else TerminalStatus.UNKNOWN
+        return self.get_standing(terminal_id, seconds).status
+
+    def get_standing(self, terminal_id: str, seconds: float = READ_SECONDS) -> Standing:
+        """How a terminal stands, and whether its server has doubts."""
+        found = self.get_terminal(terminal_id, seconds)
+        word, doubt = found.get("status"), found.get("doubt")
+        status = TerminalStatus(word) if isinstance(word, str) and word in set(TerminalStatus) else _UNKNOWN
+        return Standing(status, doubt if isinstance(doubt, str) else "")
 
     def get_reason(self, terminal_id: str) -> str:
         """Why a terminal has failed, in brackets, where the server tells."""

@@ -67,6 +67,9 @@ class Terminal(BaseModel):
     turn: int = Field(default=0, description="how many prompts were typed")
     dispatch_id: str | None = Field(default=None, description="the id of the last input that was typed")
     reason: str | None = Field(default=None, description="why the status is error, or what the terminal waits for")
+    doubt: str | None = Field(
+        default=None, description="how its screen and its record have disagreed on the turn for long"
+    )
     last_screen: str | None = Field(default=None, description="with status error: what the terminal showed last")
     accept_key: str | None = Field(default=None, description="while it waits for an answer: the key that says yes")
     usage: TokenUsage | None = None

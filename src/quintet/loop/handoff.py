@@ -9,7 +9,7 @@ from quintet.api.status import AT_REST, FailureKind, TerminalStatus
 from quintet.config import Settings
 from quintet.errors import AgentError, MaybeDone, NoResponse, PassingFault, Refused, ResponseTimeout, TurnFailed
 from quintet.loop.clock import Clock
-from quintet.loop.journal import Event, GuardReleased, PermissionAsked, Reminded, ServerFault
+from quintet.loop.journal import Event, GuardReleased, PermissionAsked, Reminded, ServerFault, StatusDoubted
 from quintet.loop.responses import Look, Responses
 from quintet.roles import Role
 
@@ -128,6 +128,7 @@ class _Wait:
     permissions: int = 0
     permission_at: float = field(default=float("-inf"))
     retry: float = 0.0
+    doubted: bool = False
     seen: Look | None = None
     seen_since: float = 0.0
 
@@ -166,7 +167,7 @@ class _Wait:
     def _read_status(self) -> TerminalStatus | None:
         self.handoff.tick()
         try:
-            self.status = self.handoff.api.get_status(self.request.terminal_id, seconds=self._left())
+            self.status, doubt = self.handoff.api.get_standing(self.request.terminal_id, seconds=self._left())
         except PassingFault as fault:
             if not self.retry:
                 self.handoff.emit(ServerFault(text=f"{fault}; asking again"))
@@ -174,6 +175,9 @@ class _Wait:
             self.idle_since = None  # nobody saw what the agent did meanwhile
             return None
         self.retry = 0.0
+        if doubt and not self.doubted:
+            self.doubted = True
+            self.handoff.emit(StatusDoubted(role=self.request.role.name, status=self.status, text=doubt))
         return self.status
 
     def _judge(self, status: TerminalStatus) -> Reply | None:

@@ -201,6 +201,15 @@ class PermissionAsked(_Event):
     accepted: bool
 
 
+class StatusDoubted(_Event):
+    """The server's readers of an agent have disagreed for long; the safe reading stands."""
+
+    event: Literal["status_doubted"] = "status_doubted"
+    role: str
+    status: str
+    text: str
+
+
 class ServerFault(_Event):
     event: Literal["server_fault"] = "server_fault"
     text: str
@@ -256,6 +265,7 @@ Event = Annotated[
     | GuardReleased
     | Reminded
     | PermissionAsked
+    | StatusDoubted
     | ServerFault
     | Noted
     | Warned

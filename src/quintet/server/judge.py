@@ -26,6 +26,8 @@ class Evidence:
     """that turn was seen at work"""
     settled: bool
     """it was typed so long ago that an agent which shows no work has none"""
+    at_odds: bool = False
+    """screen and record have disagreed on it for long"""
 
 
 def judge(seen: Evidence) -> TerminalStatus:
@@ -38,14 +40,17 @@ def judge(seen: Evidence) -> TerminalStatus:
     if seen.turn == 0:
         return TerminalStatus.IDLE if seen.shown in AT_REST else seen.shown
     if seen.record is not None:
-        return _by_record(seen.record, seen.shown)
+        return _by_record(seen.record, seen.shown, at_odds=seen.at_odds)
     if seen.shown in AT_REST:
         return TerminalStatus.COMPLETED if seen.begun or seen.settled else TerminalStatus.PROCESSING
     return seen.shown
 
 
-def _by_record(record: TurnRecord, shown: TerminalStatus) -> TerminalStatus:
-    """The record says whether the turn has ended; a dialog on the screen waits whatever it says."""
+def _by_record(record: TurnRecord, shown: TerminalStatus, *, at_odds: bool) -> TerminalStatus:
+    """The record says whether the turn has ended; a dialog on the screen waits whatever it says.
+
+    A screen that goes on showing work is believed in the end: a running turn must not be called done.
+    """
     if shown is TerminalStatus.WAITING_USER_ANSWER:
         return shown
-    return TerminalStatus.COMPLETED if record.ended else TerminalStatus.PROCESSING
+    return TerminalStatus.COMPLETED if record.ended and not at_odds else TerminalStatus.PROCESSING

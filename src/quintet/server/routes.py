@@ -73,6 +73,7 @@ async def _describe(terminal: Terminal, report: Report | None = None) -> models.
         turn=facts.turn,
         dispatch_id=facts.dispatches[-1] if facts.dispatches else None,
         reason=report.reason,
+        doubt=report.doubt,
         last_screen=look.screen.text.rstrip() if report.status is TerminalStatus.ERROR else None,
         accept_key=terminal.provider.accept_key if waiting and facts.ready else None,
         failure=models.Failure(**asdict(failure)) if failure is not None else None,

@@ -16,6 +16,7 @@ from quintet.providers.screen import Screen
 from quintet.server.events import Events
 from quintet.server.facts import OPTION, Facts
 from quintet.server.judge import Evidence, judge
+from quintet.server.odds import Odds
 from quintet.server.processes import has_ended
 from quintet.server.refusals import TmuxError
 from quintet.server.tmux import CommandFailed, Tmux, quote
@@ -51,6 +52,8 @@ class Report:
     status: TerminalStatus
     reason: str | None
     record: TurnRecord | None
+    doubt: str | None = None
+    """how screen and record have disagreed on the turn for long"""
 
 
 class Terminal:
@@ -95,6 +98,8 @@ class Terminal:
         self._dead_since: float | None = None
         self._told: TerminalStatus | None = None
         self._told_turn = facts.turn
+        self._odds = Odds()
+        self._doubted_turn = 0
 
     @property
     def folder(self) -> Path:
@@ -210,6 +215,7 @@ class Terminal:
         unknown = bool(turn) and record is None and self.provider.keeps_record(self.folder)
         if turn and (record is not None or shown in AT_WORK) and not self.facts.pasted:
             self._begun_turn = turn
+        doubt = self._odds.see(turn, shown, record)
         status = judge(
             Evidence(
                 ready=self.facts.ready,
@@ -220,11 +226,12 @@ class Terminal:
                 record=record,
                 begun=self._begun_turn == turn and not unknown,
                 settled=self._settled(shown, unknown=unknown),
+                at_odds=doubt is not None,
             )
         )
         if self.facts.pasted and self.stuck:
             status = TerminalStatus.UNKNOWN
-        return self._tell(Report(status, self._reason(status, record), record))
+        return self._tell(Report(status, self._reason(status, record), record, doubt))
 
     _busy = 0.0
 
@@ -254,6 +261,9 @@ class Terminal:
             self.events.add(
                 "status", terminal=facts.id, session=facts.session, status=report.status, reason=report.reason
             )
+        if report.doubt and facts.turn > self._doubted_turn:
+            self._doubted_turn = facts.turn
+            self.events.add("doubt", terminal=facts.id, session=facts.session, turn=facts.turn, text=report.doubt)
         over = report.status is TerminalStatus.COMPLETED or (report.record is not None and report.record.ended)
         if over and facts.turn > self._told_turn:
             self._told_turn = facts.turn

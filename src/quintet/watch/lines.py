@@ -65,6 +65,8 @@ def _trouble(event: Event) -> str:
             return f"{role} asks for permission; answered yes"
         case journal.PermissionAsked(role=role, terminal=terminal):
             return f"warning: {role} asks for permission; answer it in terminal {terminal}"
+        case journal.StatusDoubted(role=role, status=status, text=text):
+            return f"warning: it is not clear how {role} stands: {text}; it counts as {status}"
         case journal.ServerFault(text=text) | journal.Warned(text=text):
             return f"warning: {text}"
         case journal.Noted(text=text):

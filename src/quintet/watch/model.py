@@ -230,6 +230,7 @@ _WARNINGS: Final = {
     "terminal_lost": "terminal lost",
     "turn_failed": "failed turn",
     "limit_reached": "usage limit",
+    "status_doubted": "status in doubt",
     "server_fault": "server fault",
     "warned": "warning",
 }

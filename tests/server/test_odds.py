@@ -1,0 +1,70 @@
+"""Screen and record at odds: noticed when it lasts, told once, and the safe reading stands."""
+
+import json
+
+import pytest
+
+from quintet.api.status import TerminalStatus as Is
+from quintet.providers.base import TurnRecord
+from quintet.server import odds
+from quintet.server.odds import LONG_SECONDS, Odds
+from tests.server.rig import Rig, until
+
+RUNNING, OVER = TurnRecord(ended=False), TurnRecord(ended=True)
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize(
+    ("shown", "record", "words"),
+    [
+        (Is.PROCESSING, OVER, "has ended"),
+        (Is.IDLE, RUNNING, "is running"),
+        (Is.COMPLETED, RUNNING, "is running"),
+        (Is.COMPLETED, OVER, None),
+        (Is.PROCESSING, RUNNING, None),
+        (Is.WAITING_USER_ANSWER, OVER, None),
+        (Is.UNKNOWN, RUNNING, None),
+        (Is.PROCESSING, None, None),
+    ],
+)
+def test_what_is_a_disagreement(shown: Is, record: TurnRecord | None, words: str | None) -> None:
+    clock = Clock()
+    witness = Odds(clock)
+    assert witness.see(1, shown, record) is None, "not at once"
+    clock.now += LONG_SECONDS
+    found = witness.see(1, shown, record)
+    assert (found is None) if words is None else (found is not None and words in found)
+
+
+def test_only_what_lasts_counts() -> None:
+    clock = Clock()
+    witness = Odds(clock)
+    for turn, shown in ((1, Is.IDLE), (1, Is.PROCESSING), (1, Is.IDLE), (2, Is.IDLE)):
+        assert witness.see(turn, shown, RUNNING) is None, "agreement and a new turn begin it anew"
+        clock.now += LONG_SECONDS - 1
+    clock.now += 1
+    assert witness.see(2, Is.COMPLETED, RUNNING)
+
+
+def test_a_lasting_disagreement_is_told(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(odds, "LONG_SECONDS", 0.2)
+    terminal = rig.terminal()
+    rig.ask(terminal, "go")
+    assert rig.get(terminal)["doubt"] is None
+    (record,) = (rig.root / "q").rglob("record.jsonl")
+    with record.open("a") as file:
+        file.write(json.dumps({"event": "begin"}) + "\n")
+    found = until(lambda: rig.get(terminal), lambda seen: seen["doubt"] is not None)
+    assert "is running" in found["doubt"]
+    assert found["status"] == "processing", "a running turn is never called done"
+    with record.open("a") as file:
+        file.write(json.dumps({"event": "end", "reply": "after all"}) + "\n")
+    found = rig.until(terminal, "completed")
+    assert found["doubt"] is None
+    assert rig.last(terminal) == "after all"
