@@ -83,6 +83,18 @@ def test_a_composer_that_shows_a_part_of_a_text(composer: list[str], holds: bool
     assert PROVIDER.holds_draft(screen, "the first\nthe second\tline\nand the third") is holds
 
 
+def test_an_offer_at_a_usage_limit_is_put_away_and_a_permission_is_not() -> None:
+    offer = ["▔" * 60, "   What do you want to do?", "", "   ❯ 1. Stop and wait for limit to reset"]
+    offer += ["     2. Upgrade your plan", "", "   Enter to confirm · Esc to cancel"]
+    quoted = [f"  {row}" for row in offer]
+    rule = "─" * 60
+    permission = [rule, " Do you want to proceed?", " ❯ 1. Yes", "   2. No", "", " Esc to cancel"]
+    above = ["❯ go", "", "  ⎿  You've hit your 5-hour limit · resets 2:30pm (UTC)", ""]
+    assert PROVIDER.aside(Screen("\n".join([*above, *offer]))) == ("Escape",)
+    assert PROVIDER.aside(Screen("\n".join([*above, *quoted, "", *permission]))) == ()
+    assert PROVIDER.aside(Screen("\n".join([*above, *quoted, "", rule, "❯", rule, "  footer"]))) == ()
+
+
 def test_an_older_release_gets_what_it_knows(start: Start) -> None:
     plan = start(HELP_OLD)
     assert "VISUAL" not in plan.env

@@ -146,6 +146,10 @@ class Provider(ABC):
         """The start-up dialog on the screen, if any; the folder is that of the launch."""
         return None
 
+    def aside(self, screen: Screen) -> tuple[str, ...]:  # noqa: ARG002
+        """The tmux keys that put away a dialog to which no answer is needed, for instance an offer at a usage limit."""
+        return ()
+
     def record_position(self, folder: Path) -> int:  # noqa: ARG002
         """Where the agent's record ends now: a turn that begins later is after this position."""
         return 0

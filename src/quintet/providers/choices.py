@@ -14,7 +14,7 @@ from quintet.providers.reading import rows_of
 _HIGHLIGHTED = re.compile(r"│?\s{0,3}[›❯>]\s+(?:\d{1,2}\. )?(?=\S)")
 _PLAIN = re.compile(r"│?\s{2,6}(?:\d{1,2}\. )?(?=\S)")
 """an option, in some releases within a box"""
-_TOPS = ("╭", "──")
+_TOPS = ("╭", "──", "▔▔")
 _REACH = 12
 """rows that the options of a dialog span"""
 
@@ -35,7 +35,7 @@ class Known:
 
 def find_dialog(text: str, known: Sequence[Known]) -> Dialog | None:
     """The first known dialog on a screen, with the keys for the next step towards its answer."""
-    rows = _last_dialog(rows_of(text))
+    rows = last_dialog(rows_of(text))
     shown = " ".join(" ".join(rows).split())
     for dialog in known:
         if dialog.text.search(shown):
@@ -46,7 +46,7 @@ def find_dialog(text: str, known: Sequence[Known]) -> Dialog | None:
     return None
 
 
-def _last_dialog(rows: Sequence[str]) -> Sequence[str]:
+def last_dialog(rows: Sequence[str]) -> Sequence[str]:
     """What stands below the last rule or the top of the last box: dialogs that were answered may stand above."""
     top = next((at for at in range(len(rows) - 1, -1, -1) if rows[at].startswith(_TOPS)), -1)
     return rows[top + 1 :]

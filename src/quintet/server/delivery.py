@@ -32,9 +32,10 @@ EXIT_SECONDS: Final = 1.5
 COMMAND_SECONDS: Final = 5.0
 LONGEST_ANSWER: Final = 200
 CLEAR_SECONDS: Final = 0.5
-YES_SECONDS: Final = 1.0
+HEARD_SECONDS: Final = 1.0
 STILL_SECONDS: Final = 0.3
-MOST_YES: Final = 3
+MOST_TIMES: Final = 3
+"""that a key is pressed which nothing comes of"""
 MOST_LINES: Final = 60
 """of a draft that is cleared line by line"""
 LONGEST_DRAFT: Final = 2000
@@ -59,6 +60,7 @@ async def deliver(terminal: Terminal, message: str, dispatch: str = "") -> None:
                 await _submit(terminal, _draft(terminal), press=False)
             return
         await _check_ready(terminal)
+        await _put_aside(terminal)
         report = await terminal.report()
         if report.status is TerminalStatus.WAITING_USER_ANSWER:
             await _answer(terminal, text)
@@ -85,18 +87,18 @@ async def press(terminal: Terminal, *keys: str) -> None:
 
 async def accept(terminal: Terminal) -> None:
     """Say yes to what is asked, once it is drawn: agents do not listen before. Again where nothing comes of it."""
-    for _ in range(MOST_YES):
+    for _ in range(MOST_TIMES):
         asked = await _drawn(terminal)
         if terminal.provider.read_screen(asked) is not TerminalStatus.WAITING_USER_ANSWER:
             return
         await press(terminal, terminal.provider.accept_key)
-        if await _until(terminal, partial(_differs, asked), YES_SECONDS):
+        if await _until(terminal, partial(_differs, asked), HEARD_SECONDS):
             return
 
 
 async def _drawn(terminal: Terminal) -> Screen:
     """The screen when it has stood still for a moment, or at last."""
-    deadline = time.monotonic() + YES_SECONDS
+    deadline = time.monotonic() + HEARD_SECONDS
     screen = (await terminal.look()).screen
     while await _until(terminal, partial(_differs, screen), STILL_SECONDS) and time.monotonic() < deadline:
         screen = terminal.seen.screen
@@ -154,6 +156,17 @@ async def _check_ready(terminal: Terminal) -> None:
 async def _until_at_rest(terminal: Terminal) -> None:
     provider = terminal.provider
     await _until(terminal, lambda look: provider.read_screen(look.screen) in AT_REST, BUSY_SECONDS)
+
+
+async def _put_aside(terminal: Terminal) -> None:
+    """Put away a dialog to which no answer is needed."""
+    for _ in range(MOST_TIMES):
+        screen = (await terminal.look()).screen
+        keys = terminal.provider.aside(screen)
+        if not keys:
+            return
+        await press(terminal, *keys)
+        await _until(terminal, partial(_differs, screen), HEARD_SECONDS)
 
 
 async def _clear(terminal: Terminal) -> None:

@@ -211,6 +211,8 @@ class Terminal:
         if self.stuck and record is not None and not self.typing.locked():
             await self.settle()  # it was busy, and has taken its input after all
         shown = self.provider.read_screen(look.screen)
+        if shown is TerminalStatus.WAITING_USER_ANSWER and self.facts.ready and self.provider.aside(look.screen):
+            shown = TerminalStatus.IDLE  # it stands in nobody's way
         # typed while the agent was busy with something of its own: the prompt waits, and what is shown is not its turn
         unknown = bool(turn) and record is None and self.provider.keeps_record(self.folder)
         if turn and (record is not None or shown in AT_WORK) and not self.facts.pasted:

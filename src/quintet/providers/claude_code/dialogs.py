@@ -36,4 +36,7 @@ KNOWN: Final = (
     Known(re.compile(r"Press Enter to continue…?$"), keys=("Enter",)),
 )
 
+OFFER: Final = re.compile(r"What do you want to do\?.{0,200}\bStop and wait for limit to reset\b")
+"""What a subscription may do at its limit. Waiting is what happens anyway."""
+
 OTHER: Final = "Claude Code asks something that only you can answer; look at its terminal"

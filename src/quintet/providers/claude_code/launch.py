@@ -90,7 +90,11 @@ def has_login(env: Mapping[str, str]) -> bool:
 def settings(record: Path, hooks: Sequence[str], *, unattended: bool) -> dict[str, Any]:
     """What is added to the user's settings: hooks that append to a file, and the notice that the user need not see."""
     append = {"type": "command", "command": f"{{ cat; echo; }} >> {shlex.quote(str(record))}"}
-    found: dict[str, Any] = {"hooks": {event: [{"hooks": [append]}] for event in hooks}}
+    found: dict[str, Any] = {
+        "hooks": {event: [{"hooks": [append]}] for event in hooks},
+        # whoever gave the prompt waits for the limit and gives it again; one of the two is enough
+        "autoContinueAtUsageLimit": False,
+    }
     return found | ({"skipDangerousModePermissionPrompt": True} if unattended else {})
 
 

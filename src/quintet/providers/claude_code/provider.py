@@ -8,10 +8,11 @@ from typing import ClassVar, Final
 from quintet.api.status import AT_REST, TerminalStatus
 from quintet.providers import editor
 from quintet.providers.base import Dialog, Launch, Login, Plan, Provider, TurnRecord
-from quintet.providers.choices import find_dialog
+from quintet.providers.choices import find_dialog, last_dialog
 from quintet.providers.claude_code import dialogs, launch, screen
 from quintet.providers.claude_code.record import Hooks, Spending, read_hook, read_transcript
 from quintet.providers.following import Follower, size_of
+from quintet.providers.reading import rows_of
 from quintet.providers.screen import Screen
 
 KEYS: Final = (
@@ -54,6 +55,12 @@ class ClaudeCodeProvider(Provider):
         if found is None and shown is TerminalStatus.WAITING_USER_ANSWER:
             return Dialog(message=dialogs.OTHER)
         return found
+
+    def aside(self, screen_: Screen) -> tuple[str, ...]:
+        if screen.read_screen(screen_) is not TerminalStatus.WAITING_USER_ANSWER:
+            return ()
+        shown = " ".join(" ".join(last_dialog(rows_of(screen_.text))).split())
+        return ("Escape",) if dialogs.OFFER.search(shown) else ()
 
     def editor_key(self, folder: Path, message: str) -> str | None:
         """Claude Code makes four blanks of a tab in what is typed or pasted, not in what its editor gives it."""
