@@ -66,6 +66,8 @@ class Reply:
     """What that tool is called with."""
     error: Mapping[str, Any] = field(default_factory=dict)
     """More of an HTTP error: its type, when a limit is reset."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """More of an HTTP error's headers."""
 
     @classmethod
     def run(cls, command: str, *, delay: float = 0.0) -> Self:

@@ -3,9 +3,9 @@
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
@@ -124,7 +124,9 @@ class _Handler(BaseHTTPRequestHandler):
         if self.server.model.stopped.wait(reply.delay):
             return
         if reply.status >= 400:
-            self._send_json(reply.status, wire.error(reply))
+            self._send_json(reply.status, wire.error(reply), reply.headers)
+        elif reply.cut and not request.body.get("stream"):
+            self.close_connection = True  # Claude Code asks once more without a stream, and gets nothing at all
         else:
             self._stream(wire, request, reply)
 
@@ -144,9 +146,11 @@ class _Handler(BaseHTTPRequestHandler):
         events = list(wire.events(request, reply))
         return iter(events[: len(events) // 2] if reply.cut else events)
 
-    def _send_json(self, status: int, body: Json) -> None:
+    def _send_json(self, status: int, body: Json, more: Mapping[str, str] = MappingProxyType({})) -> None:
         data = json.dumps(body).encode()
         self.send_response(status)
+        for name, value in more.items():
+            self.send_header(name, value)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()

@@ -1,9 +1,7 @@
 """Single turns of the real agents, of every odd kind: each is read right, and nothing is lost."""
 
 import os
-import re
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -151,19 +149,9 @@ def test_an_error_of_the_model_server(agent: Desk) -> None:
 def test_a_closed_stream(agent: Desk) -> None:
     turn = agent.order({"text": "This answer is cut off in the middle. " * 20, "cut": True})
     assert turn.end["status"] == "completed"
+    assert turn.end["reason"].startswith("connection: ")
+    assert turn.answer == ""
     assert agent.order({"text": "Whole."}).answer == "Whole."
-
-
-def test_a_usage_limit(agent: Desk) -> None:
-    reset = int(time.time()) + 3600
-    codex = {"type": "usage_limit_reached", "plan_type": "pro", "resets_at": reset}
-    claude = {"type": "rate_limit_error"}
-    error = codex if agent.provider == "codex" else claude
-    turn = agent.order({"status": 429, "text": "You have hit your usage limit", "error": error})
-    assert turn.end["status"] == "completed"
-    assert turn.end["reason"].startswith("usage limit: ")
-    if agent.provider == "codex":
-        assert re.search(r"try again at \S+", turn.end["reason"])
 
 
 def test_words_in_an_answer_mislead_nobody(agent: Desk) -> None:
@@ -174,8 +162,7 @@ def test_words_in_an_answer_mislead_nobody(agent: Desk) -> None:
 
 def test_an_interrupted_turn_is_over(agent: Desk) -> None:
     agent.send(f"Take long.\n{orders({'command': 'tail -f /dev/null'}, {'text': 'Never said.'})}")
-    agent.until(lambda found: len(agent.rig.model.turns[-1].results) == 0 and found["status"] == "processing")
-    time.sleep(2)
+    agent.until(lambda _: any("tail -f /dev/null" in line for line in agent.rig.living().values()))
     agent.press("Escape")
     found = agent.until(lambda found: found["status"] in AT_REST)
     assert "interrupted" in found["reason"]

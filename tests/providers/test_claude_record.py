@@ -91,6 +91,8 @@ def test_a_prompt_that_another_turn_has_dealt_with_is_done() -> None:
         ({"error": "invalid_request", "error_details": "400 bad"}, "400 bad"),
         ({"error": {"type": "overloaded"}}, "server error: overloaded"),
         ({}, "the turn has failed"),
+        ({"error": "server_error", "last_assistant_message": "API Error: Connection dropped (ECONNRESET)."},
+         "connection: API Error: Connection dropped (ECONNRESET)."),
     ],
 )  # fmt: skip
 def test_a_failed_turn_has_its_reason(failure: dict[str, Any], reason: str) -> None:

@@ -64,6 +64,8 @@ def test_an_end_of_another_turn_is_not_that_of_the_last() -> None:
         ({"message": "unexpected status 401 Unauthorized: no login", "codex_error_info": "other"},
          "login: unexpected status 401 Unauthorized: no login"),
         ({"message": "high demand", "codex_error_info": "internal_server_error"}, "server error: high demand"),
+        ({"message": "exceeded retry limit, last status: 429 Too Many Requests"},
+         "usage limit: exceeded retry limit, last status: 429 Too Many Requests"),
         ({"message": "stream disconnected\nbefore completion"}, "connection: stream disconnected before completion"),
         ({"message": "bad thing"}, "bad thing"),
         ({}, "the turn has failed"),

@@ -28,7 +28,7 @@ def line_for(event: Event) -> str:
             return f"{status} in round {number}"
         case journal.RunStopped(reason=reason, resumable=resumable):
             return f"stopped: {reason}" + ("; start again to go on" if resumable else "")
-    return _judgement(event) or _trouble(event)
+    return _judgement(event) or _wait(event) or _trouble(event)
 
 
 def _judgement(event: Event) -> str:
@@ -49,6 +49,17 @@ def _judgement(event: Event) -> str:
     return ""
 
 
+def _wait(event: Event) -> str:
+    match event:
+        case journal.PermissionAsked(role=role, accepted=True):
+            return f"{role} asks for permission; answered yes"
+        case journal.PermissionAsked(role=role, terminal=terminal):
+            return f"warning: {role} asks for permission; answer it in terminal {terminal}"
+        case journal.StatusDoubted(role=role, status=status, text=text):
+            return f"warning: it is not clear how {role} stands: {text}; it counts as {status}"
+    return ""
+
+
 def _trouble(event: Event) -> str:
     match event:
         case journal.GuardReleased(role=role, seconds=seconds):
@@ -61,12 +72,6 @@ def _trouble(event: Event) -> str:
             return f"warning: {text}; repetition {number} in {pause:g} s"
         case journal.LimitReached(role=role, text=text, until=until):
             return f"warning: {role} waits until {local_time(until)} for the end of a usage limit: {text}"
-        case journal.PermissionAsked(role=role, accepted=True):
-            return f"{role} asks for permission; answered yes"
-        case journal.PermissionAsked(role=role, terminal=terminal):
-            return f"warning: {role} asks for permission; answer it in terminal {terminal}"
-        case journal.StatusDoubted(role=role, status=status, text=text):
-            return f"warning: it is not clear how {role} stands: {text}; it counts as {status}"
         case journal.ServerFault(text=text) | journal.Warned(text=text):
             return f"warning: {text}"
         case journal.Noted(text=text):

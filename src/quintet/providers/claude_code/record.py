@@ -27,6 +27,9 @@ _KINDS: Final = {
     "overloaded": FailureKind.SERVER_ERROR,
 }
 
+_CONNECTION = re.compile(r"\b(?:connection|stream|socket|network|ECONN\w*)\b", re.IGNORECASE)
+"""Claude Code calls these errors of the server, or does not name them"""
+
 
 @dataclass(frozen=True)
 class Hooks:
@@ -112,6 +115,8 @@ def _reason(event: Mapping[str, Any], message: str | None) -> Failure:
     kind = _text(error, "type") if isinstance(error, dict) else str(error or "")
     text = " ".join((message or _text(event, "error_details") or kind or "the turn has failed").split())
     known = _KINDS.get(kind, FailureKind.OTHER)
+    if known in (FailureKind.SERVER_ERROR, FailureKind.OTHER) and _CONNECTION.search(text):
+        known = FailureKind.CONNECTION
     return Failure(known, text, reset_time(text, time.time()) if known is FailureKind.USAGE_LIMIT else None)
 
 

@@ -18,7 +18,7 @@ _END = frozenset({"task_complete", "turn_complete"})
 _SILENT: Final = Failure(FailureKind.OTHER, "the turn has ended without an answer")
 """some releases do not write down why a turn failed"""
 _KINDS: Final = (
-    (("usage_limit", "quota", "insufficient"), FailureKind.USAGE_LIMIT),
+    (("usage_limit", "quota", "insufficient", "status: 429"), FailureKind.USAGE_LIMIT),
     (("unauthorized", "status 401", "refresh token", "sign in", "log in"), FailureKind.LOGIN),
     (("server_error", "overloaded", "status 5", "high demand"), FailureKind.SERVER_ERROR),
     (("stream", "connection", "retry limit", "too_many_failed"), FailureKind.CONNECTION),
