@@ -66,6 +66,7 @@ bench-peers: $(READY) tmux ## Quintet's terminal server and CAO 2.5.4 side by si
 
 screenshots: $(READY) tmux chromium ## make the pictures in docs/images
 	$(BIN)/python tools/screenshots.py
+	$(BIN)/python tools/record_terminal.py
 
 clean: ## remove what the targets made
 	rm -rf $(VENV) .e2e dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

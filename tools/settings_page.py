@@ -1,0 +1,144 @@
+"""Write docs/settings.md from the settings table: `python tools/settings_page.py`. A test compares the two."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from quintet.config.kinds import Choice, Kind, Prices, Seconds, Whole
+from quintet.config.table import AGENT_KINDS, AGENTS_KEY, CAO_PROVIDERS, OWN_PROVIDERS, TABLE, Agent, Row, Settings
+from quintet.roles import ROLES
+
+PAGE: Final = Path(__file__).parents[1] / "docs" / "settings.md"
+TITLES: Final = {
+    "": "What to do, and where",
+    "limits": "Limits of the loop",
+    "condensation": "What prompts carry along",
+    "handoff": "Waiting for an agent",
+    "post_processing": "After PASS",
+    "notifications": "Notifications",
+}
+"""the sections of the config file, in the order of the page"""
+DEFAULTS: Final = {
+    "wd": "the current directory",
+    "state_file": "see there",
+    "resume": "unset",
+    "prices": "unset",
+}
+"""what the table cannot say as a value"""
+PRICE: Final = '{"codex": {"input": 1.25, "cached": 0.125, "output": 10}}'
+MEANINGS: Final = {
+    "provider": "the agent CLI",
+    "profile": "the profile that it is started with (`quintet profiles list`)",
+    "model": "the model; empty: the CLI's own choice",
+    "args": "further arguments for the CLI, behind Quintet's own",
+}
+HEAD: Final = """\
+# Settings
+
+<!-- Written by tools/settings_page.py from src/quintet/config/table.py; change it there. -->
+
+Every setting can be given in three ways; the first that has it wins:
+
+1. an option of `quintet run`, `config` or `doctor`: `--max-rounds 4`
+2. an environment variable: `MAX_ROUNDS=4`; an empty one counts as unset
+3. a key of the config file, `quintet.json` in the project or the file that is named: `{"limits": {"max_rounds": 4}}`
+
+`quintet config` shows what is in effect and where each value came from. `quintet init` writes a `quintet.json` with a
+JSON schema beside it, by which editors complete and check it. An unknown key, at any depth, and a value that is not
+allowed are errors that name the place.
+
+A switch is true or false; in a variable also 1/0, yes/no, on/off. As an option it stands without a value, and its
+opposite has `--no-` before the name: `--cleanup-on-exit`, `--no-cleanup-on-exit`. Relative paths begin at the current
+directory, those in a `quintet.json` that was not named at its folder.
+"""
+ENVIRONMENT: Final = """\
+## Variables that are no settings
+
+| variable | meaning |
+|---|---|
+| `QUINTET_PERMISSIONS` | `ask`: the agents ask before they act ([providers](providers.md)) |
+| `QUINTET_TOKEN` | the secret of a terminal server: `quintet serve` asks for it, `quintet run` with `API` sends it |
+| `QUINTET_SCENARIO` | the script of the `scripted` agents, an absolute path ([tutorial](tutorial.md)) |
+| `XDG_STATE_HOME` | where the private folder with the terminals' sockets is made; by default `~/.local/state` |
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    return "\n".join([HEAD, *_tables(), _agents(), ENVIRONMENT])
+
+
+def _tables() -> Iterator[str]:
+    sections = {row.key.rpartition(".")[0] for row in TABLE}
+    assert sections == set(TITLES), f"a section without a title: {sections ^ set(TITLES)}"
+    for section, title in TITLES.items():
+        yield f"## {title}\n\n| option | variable | key | default | meaning |\n|---|---|---|---|---|"
+        yield from (_line(row) for row in TABLE if row.key.rpartition(".")[0] == section)
+        yield ""
+
+
+def _line(row: Row) -> str:
+    allowed = _allowed(row.name, row.kind)
+    meaning = f"{row.meaning} ({allowed})" if allowed else row.meaning
+    return f"| `{row.flag}` | `{row.env}` | `{row.key}` | {_default(row)} | {meaning} |"
+
+
+def _default(row: Row) -> str:
+    default: Any = getattr(Settings, row.name)
+    if row.name in DEFAULTS:
+        return DEFAULTS[row.name]
+    if default == "":
+        return "none"
+    if isinstance(default, bool):
+        return f"`{str(default).lower()}`"
+    return f"`{default:g}`" if isinstance(default, float) else f"`{default}`"
+
+
+def _allowed(name: str, kind: Kind) -> str:
+    """What a value may be, where that does not go without saying."""
+    match kind:
+        case _ if name == "provider":
+            return f"{_names(OWN_PROVIDERS)}; with `api` also what that server offers"
+        case Choice():
+            return _names(kind.names)
+        case Whole(least, most):
+            if most < Whole.at_most:
+                return f"{least} to {most}"
+            return f"at least {least}" if least else ""
+        case Seconds():
+            return "seconds"
+        case Prices():
+            return f"an object such as `{PRICE}`"
+        case _:
+            return ""
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _agents() -> str:
+    rows = [f"## Single agents, `{AGENTS_KEY}` in the config file\n"]
+    rows.append(f"Each of {_names(role.name for role in ROLES)} may differ from the others:\n")
+    rows.append('```json\n{"provider": "codex", "agents": {"tester": {"provider": "claude_code"}}}\n```\n')
+    rows.append("| key | default | meaning |\n|---|---|---|")
+    for part in AGENT_KINDS:
+        rows.append(f"| `{AGENTS_KEY}.ROLE.{part}` | {_agent_default(part)} | {MEANINGS[part]} |")
+    rows.append("\nThe profiles: " + ", ".join(f"{role.name} `{role.profile}`" for role in ROLES) + ".\n")
+    rows.append("With `api`, `provider` may also be one of that server's: " + _names(CAO_PROVIDERS) + ".\n")
+    return "\n".join(rows)
+
+
+def _agent_default(part: str) -> str:
+    match part:
+        case "provider":
+            return "that of all"
+        case "profile":
+            return "the role's own"
+        case _:
+            return "none" if not getattr(Agent, part) else f"`{getattr(Agent, part)}`"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
+    print(f"written: {PAGE}")
