@@ -33,7 +33,7 @@ MARGIN, BAR = 14, 30
 GROUND, PLAIN, DIM = "#14171c", "#d7dce4", "#8b93a1"
 COLOURS: Final = {1: "#f2777a", 2: "#8fd18f", 3: "#e8c06a", 6: "#6fc3dc"}
 """by their number in a terminal: red, green, yellow, cyan"""
-END: Final = "on a project of yours:"
+END: Final = "a project of yours:"
 """words of the demo's last lines"""
 LIVE: Final = "last verdict"
 """words that only the live view shows"""
