@@ -58,7 +58,7 @@ soak-real: $(READY) tmux ## five loops in a row with the real Codex and five wit
 bench: $(READY) tmux ## measure; the figures are in docs/benchmarks.md
 	$(BIN)/python tools/bench.py
 	$(BIN)/python tools/bench_loop.py
-	$(BIN)/python tools/bench_screens.py
+	$(BIN)/python -m tools.bench_screens
 	$(BIN)/python tools/bench_watch.py
 
 bench-peers: $(READY) tmux ## Quintet's terminal server and CAO 2.5.4 side by side
