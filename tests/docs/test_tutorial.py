@@ -14,7 +14,7 @@ import pytest
 
 from tests.docs.pages import DOCS, blocks
 
-SECONDS = 180
+SECONDS = 240
 
 
 @dataclass
@@ -51,6 +51,7 @@ def place() -> Iterator[Path]:
     """A short path, because those of sockets are; what the tutorial leaves there is ended."""
     folder = Path(tempfile.mkdtemp(prefix="qt", dir="/tmp"))
     (folder / "home").mkdir()
+    (folder / "home" / ".gitconfig").write_text("[user]\nname = Somebody\nemail = somebody@localhost\n")
     (folder / "work").mkdir()
     try:
         yield folder
@@ -60,7 +61,7 @@ def place() -> Iterator[Path]:
 
 
 def environment(place: Path) -> dict[str, str]:
-    """A machine with nothing on it but the installed command and what it needs."""
+    """A machine with nothing on it but the installed command, what it needs, and a name for commits."""
     needed = [Path(found).parent for name in ("tmux", "git") if (found := shutil.which(name))]
     folders = [Path(sys.executable).parent, *needed, "/usr/bin", "/bin"]
     return {
