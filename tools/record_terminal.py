@@ -22,7 +22,7 @@ from rich.style import Style
 from rich.text import Text
 
 IMAGE: Final = Path(__file__).parents[1] / "docs" / "images" / "demo.svg"
-COLUMNS, ROWS = 112, 30
+COLUMNS, ROWS = 118, 30
 LOOK_SECONDS: Final = 0.25
 LAST_SECONDS: Final = 6.0
 """how long the last picture stays before the film begins again"""

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 from urllib.parse import unquote
+from xml.etree import ElementTree
 
 import pytest
 
@@ -65,6 +66,14 @@ def test_every_page_can_be_found_from_the_readme() -> None:
     assert set(DOCS.glob("*.md")) - {DOCS / "README.md"} - shown == set(), "name it in docs/README.md"
 
 
+@pytest.mark.parametrize("picture", sorted((DOCS / "images").glob("*.svg")), ids=lambda picture: picture.name)
+def test_a_drawing_needs_nothing_from_outside(picture: Path) -> None:
+    drawing = ElementTree.parse(picture)  # noqa: S314 - a file of ours
+    text = picture.read_text(encoding="utf-8")
+    assert drawing.getroot().tag == "{http://www.w3.org/2000/svg}svg"
+    assert not re.search(r"<script|@import|@font-face|(?:href=\"|url\()(?!#)", text)
+
+
 def test_every_picture_is_used() -> None:
     shown = {target(page, link) for page in pages() for link in links(page)}
     assert set((DOCS / "images").iterdir()) - shown == set()
@@ -73,3 +82,10 @@ def test_every_picture_is_used() -> None:
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
 def test_every_block_says_what_it_is(page: Path) -> None:
     assert not [block for block in blocks(page) if not block.language]
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
+def test_every_target_of_make_that_is_named_exists(page: Path) -> None:
+    targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    named = set(re.findall(r"(?:`|^)make ([a-z0-9-]+)", page.read_text(encoding="utf-8"), re.MULTILINE))
+    assert named <= targets
