@@ -56,7 +56,6 @@ ENVIRONMENT: Final = """\
 
 | variable | meaning |
 |---|---|
-| `QUINTET_PERMISSIONS` | `ask`: the agents ask before they act ([providers](providers.md)) |
 | `QUINTET_TOKEN` | the secret of a terminal server: `quintet serve` asks for it, `quintet run` with `API` sends it |
 | `QUINTET_SCENARIO` | the script of the `scripted` agents, an absolute path ([tutorial](tutorial.md)) |
 | `XDG_STATE_HOME` | where the private folder with the terminals' sockets is made; by default `~/.local/state` |
