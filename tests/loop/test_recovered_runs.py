@@ -111,3 +111,11 @@ def test_interrupted_while_it_waits_for_a_limit_the_run_goes_on_with_the_same_st
         assert code == 1
         assert "MAX_LIMIT_WAIT (60 s)" in said
         assert [event["step"] for event in events(project, "prompt_sent")] == ["1-1-analyst"], "and asks nothing twice"
+
+
+def test_without_tmux_a_run_says_so_before_it_begins() -> None:
+    with scripted(story()) as project:
+        code, said = project.call("run", "--plain", PATH=str(project.root / "nothing"))
+        assert code == 1
+        assert "stopped: tmux is not installed (Debian: apt-get install tmux; macOS: brew install tmux)" in said
+        assert "terminal server" not in said

@@ -17,6 +17,7 @@ from quintet.server.hub import Hub
 from quintet.server.launch import write_private
 from quintet.server.listen import bind, make_server
 from quintet.server.places import Places, session_name
+from quintet.server.tmux import check_version
 
 START_SECONDS: Final = 30.0
 LAST_WORD_SECONDS: Final = 1.5
@@ -46,6 +47,7 @@ class EmbeddedServer:
 
     def start(self) -> Self:
         """Start, and wait until it answers."""
+        check_version()
         self._thread.start()
         deadline = time.monotonic() + START_SECONDS
         while not self._server.started:
