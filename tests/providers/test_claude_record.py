@@ -89,6 +89,7 @@ def test_a_prompt_that_another_turn_has_dealt_with_is_done() -> None:
         ({"error": "authentication_failed", "last_assistant_message": "Please run /login"}, "login: Please run /login"),
         ({"error": "server_error", "last_assistant_message": "API Error: 500"}, "server error: API Error: 500"),
         ({"error": "invalid_request", "error_details": "400 bad"}, "400 bad"),
+        ({"error": "billing_error", "last_assistant_message": "Credit is too low"}, "Credit is too low"),
         ({"error": {"type": "overloaded"}}, "server error: overloaded"),
         ({}, "the turn has failed"),
         ({"error": "server_error", "last_assistant_message": "API Error: Connection dropped (ECONNRESET)."},

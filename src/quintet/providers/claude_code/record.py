@@ -20,7 +20,6 @@ _WORDS: Final = (b'"user"', b'"assistant"', b'"queued_command"')
 _INTERRUPTED: Final = "[Request interrupted by user"
 _KINDS: Final = {
     "rate_limit": FailureKind.USAGE_LIMIT,
-    "billing_error": FailureKind.USAGE_LIMIT,
     "authentication_failed": FailureKind.LOGIN,
     "oauth_org_not_allowed": FailureKind.LOGIN,
     "server_error": FailureKind.SERVER_ERROR,

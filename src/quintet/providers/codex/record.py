@@ -17,8 +17,10 @@ _BEGIN = frozenset({"task_started", "turn_started"})
 _END = frozenset({"task_complete", "turn_complete"})
 _SILENT: Final = Failure(FailureKind.OTHER, "the turn has ended without an answer")
 """some releases do not write down why a turn failed"""
+# an empty account is no limit that ends by itself
 _KINDS: Final = (
-    (("usage_limit", "quota", "insufficient", "status: 429"), FailureKind.USAGE_LIMIT),
+    (("quota", "insufficient"), FailureKind.OTHER),
+    (("usage_limit", "usage limit", "status: 429"), FailureKind.USAGE_LIMIT),
     (("unauthorized", "status 401", "refresh token", "sign in", "log in"), FailureKind.LOGIN),
     (("server_error", "overloaded", "status 5", "high demand"), FailureKind.SERVER_ERROR),
     (("stream", "connection", "retry limit", "too_many_failed"), FailureKind.CONNECTION),
