@@ -432,3 +432,24 @@ def test_any_document_is_settings_or_one_line(
         assert loaded.origin.keys() == shown(loaded.settings).keys()
         return
     refusal(cwd, document)
+
+
+@pytest.mark.parametrize("key", ["wd", "prompt_file", "state_file", "verify_cmd", "api"])
+def test_half_a_character_is_no_text(tmp_path: Path, key: str) -> None:
+    """JSON can write it, no file name and no command can hold it."""
+    assert key in refusal(tmp_path, {key: "a\ud800b"})
+
+
+def test_half_a_character_is_no_argument(tmp_path: Path) -> None:
+    assert "agents.tester.args" in refusal(tmp_path, {"agents": {"tester": {"args": ["\ud800"]}}})
+
+
+def test_a_name_that_is_too_long_is_no_folder(tmp_path: Path) -> None:
+    assert "allowed: an existing folder" in refusal(tmp_path, {"wd": "x" * 300})
+
+
+def test_a_name_of_several_lines_is_told_in_one(tmp_path: Path) -> None:
+    assert "task\\n.md: cannot be read" in refusal(tmp_path, flags={"prompt_file": "task\n.md"})
+    with pytest.raises(ConfigError, match=r"config file .*a\\u2028b\.json: cannot be read") as caught:
+        load_settings(Path("a\u2028b.json"), {}, {}, tmp_path)
+    assert len(str(caught.value).splitlines()) == 1

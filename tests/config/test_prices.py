@@ -21,7 +21,8 @@ def test_prices_are_numbers_by_model_or_provider() -> None:
     ["", "cheap", "[]", 3, None, True, {"codex": 1}, {"codex": {}}, {"codex": {"input": 1}},
      {"c": {"input": 1, "output": "2"}},
      {"c": {"input": 1, "output": -1}}, {"c": {"input": True, "output": 1}}, {"c": {"input": 1, "output": math.inf}},
-     {"c": {"input": math.nan, "output": 1}}, {"c": {"input": 1, "output": 1, "inputs": 1}}],
+     {"c": {"input": math.nan, "output": 1}}, {"c": {"input": 1, "output": 1, "inputs": 1}},
+     {"c": {"input": 10**400, "output": 1}}, "[" * 9000],
 )  # fmt: skip
 def test_anything_else_is_refused(raw: Any) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - the message is the caller's

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from urllib.parse import urlsplit
 
 TRUE = ("1", "true", "yes", "on")
 FALSE = ("0", "false", "no", "off")
+_MOST_MONEY = 1e12
+"""for a million tokens; more is no price"""
 
 
 class Kind(Protocol):
@@ -31,6 +34,7 @@ class Text:
     def read(self, raw: Any) -> str:
         if not isinstance(raw, str) or "\0" in raw or not (raw or self.may_be_empty):
             raise ValueError
+        os.fsencode(raw)  # half of a character, as JSON's \ud800, cannot be handed to any program
         return raw
 
 
@@ -129,7 +133,10 @@ class Prices:
     )
 
     def read(self, raw: Any) -> dict[str, dict[str, float]]:
-        value = json.loads(raw) if isinstance(raw, str) else raw
+        try:
+            value = json.loads(raw) if isinstance(raw, str) else raw
+        except RecursionError:
+            raise ValueError from None
         if not isinstance(value, dict):
             raise ValueError
         return {name: self._price(price) for name, price in value.items()}
@@ -138,7 +145,7 @@ class Prices:
     def _price(raw: Any) -> dict[str, float]:
         if not isinstance(raw, dict) or not {"input", "output"} <= raw.keys() <= {"input", "cached", "output"}:
             raise ValueError
-        if not all(type(number) in (int, float) and 0 <= number < math.inf for number in raw.values()):
+        if not all(type(number) in (int, float) and 0 <= number <= _MOST_MONEY for number in raw.values()):
             raise ValueError
         return {name: float(number) for name, number in raw.items()}
 
@@ -166,6 +173,6 @@ class Words:
     allowed: str = "a list of texts"
 
     def read(self, raw: Any) -> tuple[str, ...]:
-        if not isinstance(raw, list) or not all(isinstance(item, str) and "\0" not in item for item in raw):
+        if not isinstance(raw, list):
             raise ValueError
-        return tuple(raw)
+        return tuple(Text().read(item) for item in raw)

@@ -68,7 +68,7 @@ def load_settings(config_file: Path | None, env: Mapping[str, str], flags: Mappi
     base = (cwd / found_file).parent if found_file else None
     config_file = config_file or found_file
     document = _read_document(cwd / config_file) if config_file else {}
-    in_file = f"in {config_file}"
+    in_file = f"in {_printable(str(config_file))}"
     agents = _pop_agents(document, in_file)
     sources: tuple[dict[str, _Found], ...] = (
         {row.name: _Found(flags[row.name], row.flag) for row in TABLE if flags.get(row.name) is not None},
@@ -122,8 +122,13 @@ def _quote(raw: Any) -> str:
         text = json.dumps(raw, ensure_ascii=False, default=str)
     except RecursionError:
         return "a deeply nested value"
-    text = "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text[: _LONGEST_QUOTE + 1])
+    text = _printable(text[: _LONGEST_QUOTE + 1])
     return text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 1] + "…"
+
+
+def _printable(text: str) -> str:
+    """A text that stays on its line: of a file's name anything can be a part."""
+    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
 
 
 def _nearest(raw: Any, names: Iterable[str]) -> str:
@@ -133,27 +138,29 @@ def _nearest(raw: Any, names: Iterable[str]) -> str:
 
 
 def _read_document(path: Path) -> dict[str, Any]:
+    name = _printable(str(path))
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is not UTF-8 text"
-        raise ConfigError(f"config file {path}: cannot be read ({reason})") from None
+        raise ConfigError(f"config file {name}: cannot be read ({reason})") from None
     try:
         document = json.loads(text, object_pairs_hook=_no_twins)
     except RecursionError:
-        raise ConfigError(f"config file {path}: is nested too deeply") from None
+        raise ConfigError(f"config file {name}: is nested too deeply") from None
     except ValueError as error:
-        raise ConfigError(f"config file {path}: is not JSON ({error})") from None
+        raise ConfigError(f"config file {name}: is not JSON ({error})") from None
     if not isinstance(document, dict):
-        raise ConfigError(f"config file {path}: found {_quote(document)}, allowed: a JSON object")
+        raise ConfigError(f"config file {name}: found {_quote(document)}, allowed: a JSON object")
     return document
 
 
 def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    keys = dict(pairs)
-    if len(keys) < len(pairs):
-        twice = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
-        raise ValueError(f"the key {_quote(twice)} appears twice")
+    keys: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in keys:
+            raise ValueError(f"the key {_quote(key)} appears twice")
+        keys[key] = value
     return keys
 
 
@@ -235,7 +242,7 @@ def _paths(values: dict[str, Any], cwd: Path, found: Mapping[str, _Found]) -> di
         return (base or cwd) / Path(values.get(name, default))
 
     wd = Path(os.path.realpath(path_of("wd", ".")))
-    if not wd.is_dir():
+    if not os.path.isdir(wd):  # noqa: PTH112 - Path.is_dir() raises where the name is too long
         place = found["wd"].place if "wd" in found else "current directory"
         given = _quote(values.get("wd", str(wd)))
         raise ConfigError(f"{place}: found {given}, allowed: an existing folder")
@@ -250,12 +257,13 @@ def _paths(values: dict[str, Any], cwd: Path, found: Mapping[str, _Found]) -> di
 
 def read_task_file(path: Path) -> str:
     """The text of a task file."""
+    name = _printable(str(path))
     try:
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise ConfigError(f"task file {path}: cannot be read ({error.strerror})") from None
+        raise ConfigError(f"task file {name}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:
-        raise ConfigError(f"task file {path}: is not UTF-8 text; save it as UTF-8") from None
+        raise ConfigError(f"task file {name}: is not UTF-8 text; save it as UTF-8") from None
 
 
 def _warnings(settings: Settings) -> tuple[str, ...]:
