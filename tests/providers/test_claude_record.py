@@ -167,3 +167,22 @@ def test_an_interruption_stands_in_the_transcript() -> None:
     )
     assert spend(TYPED, note).interrupted
     assert not spend(TYPED, note, TYPED).interrupted
+
+
+def test_a_background_task_of_no_known_type_is_waited_for() -> None:
+    tasks: tuple[Any, ...] = ({"type": ["shell"], "status": "running"}, {"type": {}, "status": []})
+    assert read(asked(), stopped(tasks=tasks)) == TurnRecord(ended=False)
+
+
+@pytest.mark.parametrize("number", [-5, 10**400, True, 1.5, "7", None])
+def test_a_number_of_tokens_that_makes_no_sense_is_none(number: Any) -> None:
+    line = said("m1", input_tokens=number, output_tokens=3)
+    assert read_transcript(Spending("p1"), 0, line).usage("p1") == Usage(0, 0, 3)
+
+
+def test_what_was_read_before_is_not_changed_by_another_reading() -> None:
+    begin = Spending("p1")
+    for _ in range(2):
+        found = read_transcript(read_transcript(begin, 0, said("m1")), 1, said("m2"))
+        assert list(found.messages) == ["m1", "m2"]
+    assert begin == Spending("p1")

@@ -121,6 +121,7 @@ def test_the_tokens_of_a_turn_are_what_it_added() -> None:
     [b"", b"{", b"null", b"[]", b'"event_msg"', b'{"type":"event_msg"}', b'{"type":"event_msg","payload":[]}',
      b'{"type":"event_msg","payload":{"type":"task_complete"', b"\xff\xfe",
      b'{"type":"event_msg","payload":' + b"[" * 9000,
+     b'{"type":"event_msg","payload":{"type":["task_complete"]}}', b'{"type":"event_msg","payload":{"type":{}}}',
      event("token_count", info={"total_token_usage": "many"}), event("agent_message", message="task_complete")],
 )  # fmt: skip
 def test_what_is_torn_or_foreign_changes_nothing(line: bytes) -> None:
@@ -185,3 +186,16 @@ def test_the_rollout_is_found_among_others(tmp_path: Path) -> None:
     assert find_rollout(tmp_path, MARK, now.timestamp(), barren) == ours
     assert find_rollout(tmp_path, MARK, now.timestamp() + 3600, {}) is None, "older than the launch"
     assert find_rollout(tmp_path / "nowhere", MARK, now.timestamp(), {}) is None
+
+
+@pytest.mark.parametrize("number", [-5, 10**400, True, 1.5, "7", None])
+def test_a_number_of_tokens_that_makes_no_sense_is_none(number: Any) -> None:
+    usage = {"input_tokens": number, "cached_input_tokens": number, "output_tokens": 3}
+    assert read(STARTED, event("token_count", info={"total_token_usage": usage})) == TurnRecord(
+        False, usage=Usage(0, 0, 3)
+    )
+
+
+def test_a_count_that_falls_is_no_negative_cost() -> None:
+    lines = (STARTED, tokens(900, 50), DONE, event("task_started", turn_id="t2"), tokens(100, 60))
+    assert read(*lines, since=3) == TurnRecord(False, usage=Usage(0, 0, 10))

@@ -59,3 +59,10 @@ def test_a_date_without_a_year_is_the_next_one() -> None:
 )  # fmt: skip
 def test_no_time_is_made_up(text: str) -> None:
     assert reset_time(text, SAID) is None
+
+
+@pytest.mark.parametrize(
+    "text", [f"try again in {'9' * 400} s", "try again in 99999999999 days", "resets Dec 31, 9999, 11pm (UTC)"]
+)
+def test_an_end_that_no_clock_can_show_is_none(text: str) -> None:
+    assert reset_time(text, SAID) is None

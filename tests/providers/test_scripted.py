@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from quintet.api.status import TerminalStatus
+from quintet.api.status import FailureKind, TerminalStatus
 from quintet.errors import ConfigError
+from quintet.providers.base import Failure, Launch, TurnRecord, Usage
 from quintet.providers.registry import find_provider, provider_names
 from quintet.providers.screen import Screen
 from quintet.providers.scripted.keys import Keyboard
@@ -204,3 +205,35 @@ def test_half_a_line_of_a_record_is_not_read(tmp_path: Path) -> None:
     assert found is not None
     assert not found.ended
     assert PROVIDER.read_record(tmp_path, record.stat().st_size) is None
+
+
+BEGUN = b'{"event": "begin", "turn": 4}\n'
+
+
+@pytest.mark.parametrize("line", [b"", b"{", b"null", b"\xff", b"[" * 9000, b'{"event": []}', b'{"turn": "x"}'])
+def test_a_torn_or_foreign_line_of_its_record_changes_nothing(tmp_path: Path, line: bytes) -> None:
+    (tmp_path / "record.jsonl").write_bytes(BEGUN + line + b"\n")
+    assert PROVIDER.read_record(tmp_path, 0) == TurnRecord(ended=False)
+    (tmp_path / "record.jsonl").write_bytes(BEGUN + line)  # killed while it wrote
+    launch = Launch("0a1b2c3d", "tester", "", tmp_path, tmp_path, {}, previous=tmp_path)
+    assert PROVIDER.launch(launch).argv[-2:] == ("--after", "4")
+
+
+def test_the_end_of_a_turn_says_no_more_than_makes_sense(tmp_path: Path) -> None:
+    end = {"event": "end", "reply": 3, "failed": {"kind": "odd", "resets_at": 1e300}, "usage": {"input_tokens": -1}}
+    (tmp_path / "record.jsonl").write_bytes(BEGUN + json.dumps(end).encode() + b"\n")
+    record = TurnRecord(True, "", Failure(FailureKind.OTHER, ""), Usage())
+    assert PROVIDER.read_record(tmp_path, 0) == record
+
+
+@pytest.mark.parametrize(
+    "part",
+    [None, 3, "x", {"turn": []}, {"turns": None}, {"turns": 3}, [None], ["say"], [[{"say": "x", "then": 3}]],
+     [[{"when": "pass", "then": [3]}]], [[3]]],
+)  # fmt: skip
+def test_a_part_that_makes_no_sense_is_one_line(tmp_path: Path, part: Any) -> None:
+    path = tmp_path / "scenario.json"
+    path.write_text(json.dumps({"roles": {"tester": part}}), encoding="utf-8")
+    with pytest.raises(ConfigError, match="tester") as caught:
+        load_part(path, "tester")
+    assert len(str(caught.value).splitlines()) == 1

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar, Final
 
 from quintet.api.status import FailureKind, TerminalStatus
 from quintet.providers.screen import Screen
@@ -58,6 +58,10 @@ class Plan:
     """whether the lost terminal's conversation goes on"""
 
 
+MOST_TOKENS: Final = 10**12
+"""of a conversation; a record that tells of more is wrong"""
+
+
 @dataclass(frozen=True)
 class Usage:
     """Tokens that a turn has cost."""
@@ -65,6 +69,11 @@ class Usage:
     input_tokens: int = 0
     cached_tokens: int = 0
     output_tokens: int = 0
+
+
+def tokens_in(raw: Any) -> int:
+    """A number of tokens as a record has it; 0 where that is none."""
+    return raw if type(raw) is int and 0 <= raw <= MOST_TOKENS else 0
 
 
 @dataclass(frozen=True)

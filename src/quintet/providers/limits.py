@@ -21,6 +21,10 @@ _EPOCH = re.compile(r"\|(\d{10})\b")
 """older releases of Claude Code: the time itself behind a bar"""
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _NOON: Final = 12
+LATEST: Final = 2e10
+"""a time in the year 2603; no limit lasts so long, and further away some readers take seconds for milliseconds"""
+LONGEST_TEXT: Final = 10_000
+"""characters in which a time is looked for"""
 
 
 def reset_time(text: str, said_at: float) -> float | None:
@@ -29,6 +33,11 @@ def reset_time(text: str, said_at: float) -> float | None:
     A time of day is the nearest one: a limit of hours is never further away than half a day. It means the end of
     the minute that it names.
     """
+    moment = _named(text[:LONGEST_TEXT], said_at)
+    return moment if moment is not None and 0.0 <= moment < LATEST else None
+
+
+def _named(text: str, said_at: float) -> float | None:
     if found := _EPOCH.search(text):
         return float(found[1])
     if found := _SPAN.search(text):

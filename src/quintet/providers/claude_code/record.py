@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from quintet.api.status import FailureKind
-from quintet.providers.base import Failure, TurnRecord, Usage
+from quintet.providers.base import Failure, TurnRecord, Usage, tokens_in
 from quintet.providers.limits import reset_time
 
 _SHELLS: Final = frozenset({"shell", "local_bash", "bash"})
@@ -104,14 +104,15 @@ def _works_on(event: Mapping[str, Any]) -> bool:
     """Whether something is under way in the background that the agent itself waits for."""
     tasks = event.get("background_tasks")
     return isinstance(tasks, list) and any(
-        isinstance(task, dict) and task.get("type") not in _SHELLS and _text(task, "status") in _LIVE for task in tasks
+        isinstance(task, dict) and _text(task, "type") not in _SHELLS and _text(task, "status") in _LIVE
+        for task in tasks
     )
 
 
 def _reason(event: Mapping[str, Any], message: str | None) -> Failure:
     """Why a turn failed; Claude Code's own words name the time of a reset."""
     error = event.get("error")
-    kind = _text(error, "type") if isinstance(error, dict) else str(error or "")
+    kind = _text(error, "type") if isinstance(error, dict) else _text(event, "error")
     text = " ".join((message or _text(event, "error_details") or kind or "the turn has failed").split())
     known = _KINDS.get(kind, FailureKind.OTHER)
     if known in (FailureKind.SERVER_ERROR, FailureKind.OTHER) and _CONNECTION.search(text):
@@ -125,14 +126,19 @@ class Spending:
 
     prompt: str = ""
     """the id of the prompt whose turn is being read"""
-    messages: Mapping[str, Usage] = field(default_factory=dict)
-    """of that turn"""
-    said: str = ""
-    """the text of its last message"""
+    messages: dict[str, Usage] = field(default_factory=dict)
+    """of that turn; it grows with the fold, which owns it: a copy for every message would be a turn's worth squared"""
+    parts: list[str] = field(default_factory=list)
+    """of the text of its last message; they grow in the same way"""
     interrupted: bool = False
     """by the user; no hook tells of it"""
     absorbed: bool = False
     """a prompt that was typed during the turn was made part of it"""
+
+    @property
+    def said(self) -> str:
+        """The text of its last message."""
+        return "\n".join(self.parts)
 
     def usage(self, prompt: str) -> Usage | None:
         """The tokens of the turn of a prompt, if it is the last one."""
@@ -166,10 +172,13 @@ def read_transcript(spending: Spending, position: int, line: bytes) -> Spending:
     if entry.get("type") != "assistant" or entry.get("isSidechain") or not isinstance(usage, dict):
         return spending
     name = _text(message, "id") or _text(entry, "uuid")
-    said = "\n".join(filter(None, _texts(message)))
-    if name in spending.messages and spending.said:
-        said = "\n".join(filter(None, [spending.said, said]))
-    return replace(spending, messages={**spending.messages, name: _usage(usage)}, said=said)
+    said = [text for text in _texts(message) if text]
+    if name in spending.messages:
+        spending.parts.extend(said)
+    else:
+        spending = replace(spending, messages=spending.messages or {}, parts=said)
+    spending.messages[name] = _usage(usage)
+    return spending
 
 
 def _is_typed(entry: Mapping[str, Any], message: Mapping[str, Any]) -> bool:
@@ -191,7 +200,7 @@ def _texts(message: Mapping[str, Any]) -> list[str]:
 
 def _usage(usage: Mapping[str, Any]) -> Usage:
     fresh, written, cached, output = (
-        number if isinstance(number := usage.get(name), int) else 0
+        tokens_in(usage.get(name))
         for name in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
     )
     return Usage(fresh + written + cached, cached, output)

@@ -1,6 +1,7 @@
 """How Codex is started. The user's settings and login are used as they are: every change travels in `-c`."""
 
 import json
+import os
 import re
 import time
 import tomllib
@@ -36,8 +37,9 @@ class Notes:
     @staticmethod
     def read(folder: Path) -> "Notes | None":
         try:
-            return Notes(**json.loads((folder / NOTES).read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):
+            notes = Notes(**json.loads((folder / NOTES).read_text(encoding="utf-8")))
+            return Notes(os.fsdecode(notes.home), os.fsdecode(notes.mark), float(notes.launched))
+        except (OSError, ValueError, TypeError, OverflowError, RecursionError):
             return None
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from quintet.api.status import FailureKind
-from quintet.providers.base import Failure, TurnRecord, Usage
+from quintet.providers.base import Failure, TurnRecord, Usage, tokens_in
 from quintet.providers.limits import reset_time
 
 _HEAD: Final = 240
@@ -51,9 +51,9 @@ class Rollout:
 
     def _usage(self) -> Usage | None:
         spent = Usage(
-            self.total.input_tokens - self.before.input_tokens,
-            self.total.cached_tokens - self.before.cached_tokens,
-            self.total.output_tokens - self.before.output_tokens,
+            max(self.total.input_tokens - self.before.input_tokens, 0),
+            max(self.total.cached_tokens - self.before.cached_tokens, 0),
+            max(self.total.output_tokens - self.before.output_tokens, 0),
         )
         return spent if spent != Usage() else None
 
@@ -63,10 +63,10 @@ def read_line(rollout: Rollout, position: int, line: bytes) -> Rollout:
     if _EVENT not in line[:_HEAD]:
         return rollout
     payload, said_at = _payload(line)
-    kind = payload.get("type")
+    kind = _text(payload, "type")
     if kind in _BEGIN:
         return replace(
-            Rollout(total=rollout.total, before=rollout.total), begun=position, turn=str(payload.get("turn_id") or "")
+            Rollout(total=rollout.total, before=rollout.total), begun=position, turn=_text(payload, "turn_id")
         )
     if kind == "token_count":
         return replace(rollout, total=_total(payload) or rollout.total)
@@ -86,7 +86,7 @@ def read_line(rollout: Rollout, position: int, line: bytes) -> Rollout:
             else (None if message else rollout.failure or _SILENT),
         )
     if kind == "turn_aborted":
-        reason = Failure(FailureKind.INTERRUPTED, str(payload.get("reason") or "interrupted"))
+        reason = Failure(FailureKind.INTERRUPTED, _text(payload, "reason") or "interrupted")
         return replace(rollout, ended=True, message=None, failure=reason)
     return rollout
 
@@ -101,7 +101,7 @@ def _payload(line: bytes) -> tuple[dict[str, Any], float]:
     if not isinstance(payload, dict):
         return {}, 0.0
     try:
-        return payload, datetime.fromisoformat(str(entry.get("timestamp"))).timestamp()
+        return payload, datetime.fromisoformat(_text(entry, "timestamp")).timestamp()
     except (ValueError, OverflowError):
         return payload, time.time()
 
@@ -118,12 +118,17 @@ def _total(payload: dict[str, Any]) -> Usage | None:
     if not isinstance(total, dict):
         return None
     numbers = [total.get(name) for name in ("input_tokens", "cached_input_tokens", "output_tokens")]
-    return Usage(*(number if isinstance(number, int) else 0 for number in numbers))
+    return Usage(*map(tokens_in, numbers))
 
 
 def _reason(error: dict[str, Any], said_at: float) -> Failure:
     """Why a turn failed; Codex's own words name the time of a reset."""
-    text = " ".join(str(error.get("message") or "the turn has failed").split())
+    text = " ".join((_text(error, "message") or "the turn has failed").split())
     hints = f"{json.dumps(error.get('codex_error_info'))} {text}".lower()
     kind = next((name for words, name in _KINDS if any(word in hints for word in words)), FailureKind.OTHER)
     return Failure(kind, text, reset_time(text, said_at) if kind is FailureKind.USAGE_LIMIT else None)
+
+
+def _text(source: dict[str, Any], name: str) -> str:
+    value = source.get(name)
+    return value if isinstance(value, str) else ""

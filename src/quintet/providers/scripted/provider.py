@@ -2,11 +2,14 @@
 
 import json
 import sys
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from quintet.api.status import FailureKind, TerminalStatus
-from quintet.providers.base import Dialog, Failure, Launch, Plan, Provider, TurnRecord, Usage
+from quintet.providers.base import Dialog, Failure, Launch, Plan, Provider, TurnRecord, Usage, tokens_in
+from quintet.providers.limits import LATEST
 from quintet.providers.screen import Screen
 from quintet.providers.scripted import look
 from quintet.roles import ROLES
@@ -87,17 +90,11 @@ class ScriptedProvider(Provider):
         except FileNotFoundError:
             return None
         found: TurnRecord | None = None
-        for event in map(json.loads, lines):
-            if event["event"] == "begin":
+        for event in map(_event, lines):
+            if event.get("event") == "begin":
                 found = TurnRecord(ended=False)
-            elif event["event"] == "end" and found is not None:
-                usage, failed = event.get("usage"), event.get("failed")
-                found = TurnRecord(
-                    True,
-                    event["reply"],
-                    failure=Failure(**{**failed, "kind": FailureKind(failed["kind"])}) if failed else None,
-                    usage=Usage(**usage) if usage else None,
-                )
+            elif event.get("event") == "end" and found is not None:
+                found = TurnRecord(True, _text(event, "reply"), _failure(event), _usage(event))
         return found
 
 
@@ -106,7 +103,41 @@ def _turns_begun(record: Path) -> int:
         lines = record.read_bytes().splitlines()
     except FileNotFoundError:
         return 0
-    return int(json.loads(lines[-1])["turn"]) if lines else 0
+    numbers = (_event(line).get("turn") for line in reversed(lines))  # the last line may be torn: its writer was killed
+    return next((number for number in numbers if type(number) is int), 0)
+
+
+def _event(line: bytes) -> dict[str, Any]:
+    """A line of the record; nothing where it is torn or foreign."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _text(event: Mapping[str, Any], name: str) -> str:
+    value = event.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _failure(event: Mapping[str, Any]) -> Failure | None:
+    told = event.get("failed")
+    if not isinstance(told, dict):
+        return None
+    kind, ends = _text(told, "kind"), told.get("resets_at")
+    return Failure(
+        FailureKind(kind) if kind in set(FailureKind) else FailureKind.OTHER,
+        _text(told, "text"),
+        ends if isinstance(ends, float) and 0.0 <= ends < LATEST else None,
+    )
+
+
+def _usage(event: Mapping[str, Any]) -> Usage | None:
+    told = event.get("usage")
+    if not isinstance(told, dict) or not told:
+        return None
+    return Usage(*(tokens_in(told.get(field.name)) for field in fields(Usage)))
 
 
 PROVIDER: Final = ScriptedProvider()

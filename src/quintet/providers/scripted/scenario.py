@@ -8,7 +8,8 @@ turn, and the last turn repeats. A turn is a list of actions, each an object wit
 """
 
 import json
-from dataclasses import dataclass, field
+import reprlib
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -51,6 +52,9 @@ class Part:
         return self.turns[min(number, len(self.turns)) - 1]
 
 
+_OPTIONS: Final = tuple(option.name for option in fields(Part))
+
+
 def load_part(path: Path | None, role: str) -> Part:
     """A role's part in a scenario file."""
     if path is None:
@@ -59,28 +63,36 @@ def load_part(path: Path | None, role: str) -> Part:
         value = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"scenario {path}: cannot be read ({error.strerror})") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"scenario {path}: is no JSON ({error})") from None
     roles = value.get("roles") if isinstance(value, dict) else None
     if not isinstance(roles, dict):
         raise ConfigError(f'scenario {path}: has no object "roles"')
     part = roles.get(role, [])
-    options: dict[str, Any] = {"turns": part} if isinstance(part, list) else dict(part)
-    for number, turn in enumerate(options.get("turns", []), 1):
-        for action in turn:
-            _check(action, f"scenario {path}: {role}, turn {number}")
-    try:
-        return Part(**options)
-    except TypeError as error:
-        raise ConfigError(f"scenario {path}: {role}: {error}") from None
+    options = {"turns": part} if isinstance(part, list) else part
+    if not isinstance(options, dict) or not options.keys() <= set(_OPTIONS):
+        known = ", ".join(_OPTIONS)
+        raise ConfigError(
+            f"scenario {path}: {role}: found {reprlib.repr(part)}, allowed: turns, or an object with {known}"
+        )
+    turns = options.get("turns", [])
+    for number, turn in enumerate(turns if isinstance(turns, list) else [turns], 1):
+        _check_all(turn, f"scenario {path}: {role}, turn {number}")
+    return Part(**options)
 
 
 def _check(action: Any, where: str) -> None:
     known = [key for key in action if key in ACTIONS] if isinstance(action, dict) else []
     if len(known) != 1:
-        raise ConfigError(f"{where}: an action has exactly one of {', '.join(ACTIONS)}; found {action!r}")
+        raise ConfigError(f"{where}: an action has exactly one of {', '.join(ACTIONS)}; found {reprlib.repr(action)}")
     if action.get("manner", "file") not in MANNERS:
         raise ConfigError(f"{where}: manner is one of {', '.join(MANNERS)}")
     for branch in ("then", "else"):
-        for inner in action.get(branch, []):
-            _check(inner, where)
+        _check_all(action.get(branch, []), where)
+
+
+def _check_all(actions: Any, where: str) -> None:
+    if not isinstance(actions, list):
+        raise ConfigError(f"{where}: is no list of actions; found {reprlib.repr(actions)}")
+    for action in actions:
+        _check(action, where)
