@@ -327,3 +327,18 @@ def test_a_lone_surrogate_does_not_break_the_wire() -> None:
     assert wire.api.fits("caf\udce9")
     wire.api.send_input("aa00bb11", "caf\udce9")
     assert wire.params == [("message", "caf?")]
+
+
+def test_half_a_character_in_an_id_does_not_break_the_wire() -> None:
+    wire = Wire()
+    wire.api.get_status("a\ud800b")
+    wire.api.create_terminal("s\ud800", "tester", "codex")
+    assert [request.url.path for request in wire.requests] == ["/terminals/a?b", "/sessions/s?/terminals"]
+
+
+def test_an_answer_that_is_nested_too_deeply_is_not_json() -> None:
+    deep = b"[" * 9000
+    with pytest.raises(MaybeDone, match="not JSON"):
+        Wire(lambda _: httpx.Response(200, content=deep)).api.get_terminal("t")
+    with pytest.raises(Refused, match="answered 400"):
+        Wire(lambda _: httpx.Response(400, content=deep)).api.get_terminal("t")

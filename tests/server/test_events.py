@@ -4,6 +4,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
 from quintet.server import events
 from tests.server.rig import Rig
 
@@ -107,3 +109,11 @@ def test_a_stream_ends_with_its_server(rig: Rig) -> None:
         rig.server.stop()
         list(lines)
     rig.start()
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "²", "٣", "-1", "1x", ""])
+def test_a_reader_with_a_number_that_is_none_starts_afresh(number: str) -> None:
+    memory = events.Events()
+    memory.add("status")
+    assert memory.resume_point(f"{memory.life}-1") == 1
+    assert memory.resume_point(f"{memory.life}-{number}") is None

@@ -293,3 +293,18 @@ def test_a_directory_is_only_a_directory(rig: Rig, name: str) -> None:
         answer = rig.http.get(f"/terminals/{made['id']}/working-directory").json()
         assert answer["working_directory"] == str(folder)
     assert not list(rig.root.rglob("canary"))
+
+
+def test_a_length_of_thousands_of_digits_is_too_long() -> None:
+    async def unreached(*_: Any) -> Any:
+        raise AssertionError
+
+    answers: list[Any] = []
+
+    async def send(message: Any) -> None:
+        answers.append(message)
+
+    headers = [(b"host", b"localhost"), (b"content-length", b"9" * 5000)]
+    scope = {"type": "http", "method": "POST", "path": "/sessions", "headers": headers}
+    asyncio.run(Guard(unreached)(scope, unreached, send))
+    assert answers[0]["status"] == 413

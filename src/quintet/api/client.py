@@ -82,7 +82,7 @@ class ApiClient:
         self, session_name: str, profile: str, provider: str, **options: Unpack[LaunchOptions]
     ) -> dict[str, Any]:
         """Add a terminal to a session; the answer may come before its agent is ready."""
-        path = f"/sessions/{quote(session_name, safe='')}/terminals"
+        path = f"/sessions/{quote(_sendable(session_name), safe='')}/terminals"
         return self._create(path, _launch(profile, provider, options))
 
     def send_input(self, terminal_id: str, message: str, dispatch_id: str = "", seconds: float = INPUT_SECONDS) -> None:
@@ -200,7 +200,7 @@ class ApiClient:
     def _object(response: httpx.Response, what: str) -> dict[str, Any]:
         try:
             answer = response.json()
-        except ValueError:
+        except (ValueError, RecursionError):
             raise NotJson(f"{what}: the answer is not JSON; is this a terminal server?") from None
         if not isinstance(answer, dict):
             raise NotJson(f"{what}: the answer is no JSON object; is this a terminal server?")
@@ -214,7 +214,7 @@ def _sendable(text: str) -> str:
 
 def _terminal(terminal_id: str) -> str:
     """The path of a terminal; its id may come from a file that anybody can edit."""
-    return f"/terminals/{quote(terminal_id, safe='')}"
+    return f"/terminals/{quote(_sendable(terminal_id), safe='')}"
 
 
 def _launch(profile: str, provider: str, options: LaunchOptions) -> dict[str, Any]:
@@ -230,7 +230,7 @@ def _detail(response: httpx.Response) -> str:
     """The server's own words, in whatever form: a text, a list of complaints, no JSON at all."""
     try:
         answer = response.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         answer = response.text
     detail = answer.get("detail", answer) if isinstance(answer, dict) else answer
     return " ".join(str(detail).split())[:300]

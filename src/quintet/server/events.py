@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import secrets
 import time
 from collections import deque
@@ -11,6 +12,7 @@ from typing import Any, Final
 
 KEPT: Final = 2000
 KEEPALIVE_SECONDS: Final = 15.0
+_NUMBER: Final = re.compile("[0-9]{1,18}")
 LINGER_SECONDS: Final = 60.0
 """how long after the last watcher has gone the terminals are still watched, so that it can come back"""
 
@@ -59,10 +61,10 @@ class Events:
     def resume_point(self, last_id: str | None) -> int | None:
         """The number after which a reader goes on; None where it has missed something and must start afresh."""
         life, _, number = (last_id or "").partition("-")
-        if life != self.life or not number.isdecimal() or int(number) >= self._next:
+        if life != self.life or not _NUMBER.fullmatch(number):
             return None
         oldest = self._kept[0].number if self._kept else self._next
-        return int(number) if int(number) >= oldest - 1 else None
+        return int(number) if oldest - 1 <= int(number) < self._next else None
 
     async def stream(
         self, last_id: str | None, snapshot: Callable[[], Awaitable[dict[str, Any]]], *, follow: bool

@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 LONGEST_BODY: Final = 32 * 1024 * 1024
 """bytes: 4 MB of text with every character escaped"""
+_MOST_DIGITS: Final = 18
 _ONCE: Final = ("host", "origin", "authorization", "sec-fetch-site")
 """headers of which somebody between could read another one than we do, if there were two"""
 _HEADERS: Final = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
@@ -72,7 +73,7 @@ class Guard:
         if "websocket" in headers.get("upgrade", "").lower():
             return 400, "There is no web socket here"
         length = headers.get("content-length", "0")
-        if length.isdecimal() and int(length) > LONGEST_BODY:
+        if length.isdecimal() and (len(length) > _MOST_DIGITS or int(length) > LONGEST_BODY):
             return 413, "The body is too long"
         return None
 
