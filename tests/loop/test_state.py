@@ -298,3 +298,9 @@ def test_a_folder_and_a_dangling_link_are_put_aside_too(path: Path) -> None:
     assert put_aside(path, "damaged").is_symlink()
     with pytest.raises(StateError, match="cannot be put aside"):
         put_aside(path, "damaged")
+
+
+@pytest.mark.parametrize("name", ["current_round", "cycle", "sequence", "tokens_used", "dispatched_at", "attempt"])
+def test_a_number_out_of_all_range_falls_back_to_its_default(path: Path, name: str) -> None:
+    state = written(path, {"cycle": 1, name: 10**400})
+    assert getattr(state, name) == getattr(State(), name)

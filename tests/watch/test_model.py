@@ -1,12 +1,14 @@
 """A run, folded from its journal."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from quintet.loop import journal
 from quintet.roles import ANALYST, PEER_ANALYST, TESTER
-from quintet.watch.model import GONE, run_from, tokens_of
+from quintet.watch.lines import line_for
+from quintet.watch.model import GONE, run_from, seconds_of, tokens_of
 from quintet.watch.values import Tokens
 from tests.watch.events import START, at, failed_run, finished, reviewed, sent, started, taken, verdict_of
 
@@ -132,3 +134,22 @@ def test_an_approval_is_good() -> None:
     run = run_from([*started(), sent(1, PEER_ANALYST), taken(2, PEER_ANALYST), reviewed(2, True)])
     assert run.verdicts[0].verdict
     assert run.verdicts[0].verdict.good
+
+
+@pytest.mark.parametrize(
+    "time", ["0001-01-01T00:00:00+00:00", "9999-12-31T23:59:59-23:59", "1969-12-31T00:00:00Z", "9999-12-31", "soon", ""]
+)
+def test_a_time_that_no_clock_can_show_is_none(time: str) -> None:
+    assert seconds_of(time) == 0.0
+
+
+@pytest.mark.parametrize("number", ["1e999", "NaN", "Infinity", "9" * 400])
+def test_a_line_with_a_number_that_nobody_can_show_is_passed_over(tmp_path: Path, number: str) -> None:
+    path = tmp_path / "journal.jsonl"
+    path.write_text(
+        f'{{"event":"guard_released","role":"tester","seconds":{number}}}\n'
+        f'{{"event":"prompt_sent","step":"s","role":"tester","round":{number},"cycle":1,"characters":1}}\n'
+        f'{{"event":"reply_taken","step":"s","role":"tester","characters":1,"source":"file","cost":{number}}}\n'
+        '{"event":"noted","text":"still there"}\n'
+    )
+    assert [line_for(event) for event in journal.Journal(path).read()] == ["still there"]

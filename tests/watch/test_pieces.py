@@ -1,5 +1,6 @@
 """The pieces of the picture: figures, the chart, what git tells, the growing journal."""
 
+import json
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -12,12 +13,13 @@ from quintet.loop import journal
 from quintet.loop.lock import directory_lock
 from quintet.loop.state import State, save_state
 from quintet.roles import ANALYST
-from quintet.watch.changes import look
+from quintet.watch.changes import Changes, File, changes, keep, look
 from quintet.watch.chart import GAP, WIDTH, Scale, timeline
+from quintet.watch.condensed import _explored
 from quintet.watch.figures import clock, count, duration, harmless, money
 from quintet.watch.model import Run, run_from
 from quintet.watch.runs import Tail, find_run, is_at_work, read_run, read_text, run_folders
-from quintet.watch.terminals import find_server
+from quintet.watch.terminals import find_server, statuses
 from tests.watch.events import START, at, failed_run, sent, started, write
 
 
@@ -186,3 +188,35 @@ def test_the_word_of_a_server(tmp_path: Path) -> None:
     found = find_server(tmp_path)
     assert found
     assert (found.url, found.token) == ("http://127.0.0.1:9", "t")
+
+
+def test_a_terminal_of_the_journal_that_is_no_address_has_no_status(tmp_path: Path) -> None:
+    (tmp_path / ".tmp").mkdir()
+    (tmp_path / ".tmp" / "server.json").write_text('{"url": "http://127.0.0.1:9"}')
+    assert statuses(tmp_path, Run(terminals={"tester": ("\x00\n/../", "codex")})) == {}
+
+
+@pytest.mark.parametrize(
+    "files",
+    [[{"path": None, "kind": "new"}], [{"path": "a", "kind": 3}], [{"path": "a", "kind": "new", "added": "<b>"}],
+     [3], 3, [{"path": "a", "kind": "new", "added": -1}], [{"path": "a", "kind": "new", "removed": 10**400}]],
+)  # fmt: skip
+def test_noted_changes_that_make_no_sense_are_looked_up_anew(tmp_path: Path, files: object) -> None:
+    folder = tmp_path / ".tmp" / "r"
+    folder.mkdir(parents=True)
+    (folder / "changes.json").write_text(json.dumps({"files": files, "more": 0, "note": ""}))
+    assert changes(folder, Run()) == look(tmp_path, Run())
+
+
+def test_changes_are_kept_and_read_again(tmp_path: Path) -> None:
+    found = Changes((File("a b", "new"), File("c", "changed", 3, 0)), more=2)
+    keep(tmp_path, found)
+    assert changes(tmp_path, Run()) == found
+
+
+def test_the_explore_summary_of_a_prompt() -> None:
+    assert _explored("a\nExplore summary:\none\ntwo\n\nRound 1, cycle 2\n\nRound 3") == "one\ntwo"
+    assert _explored("Explore summary:\none\nRound 12") == "one"
+    assert _explored("Explore summary:\none\nRounds") == ""
+    assert _explored("The Explore summary:\none\nRound 1") == ""
+    assert _explored("Explore summary:\n\nRound 1") == ""

@@ -209,3 +209,11 @@ def test_warnings_are_counted_in_words(tmp_path: Path) -> None:
     summary = summarise(folder)
     assert summary.remark_words == "2 never approved, 2 reminders, 1 warning"
     assert summary.run.remarks[-1].text == "the disk is full"
+
+
+def test_no_number_of_backticks_ends_the_evidence(tmp_path: Path) -> None:
+    events = [*started(), sent(1, TESTER), taken(2, TESTER, file="t.md"), verdict_of(2, "PASS")]
+    folder = write(tmp_path / ".tmp" / "r", events)
+    ticks = "`" * 200_000
+    (folder / "t.md").write_text(f"before\n{ticks}\nafter")
+    assert f"\n{ticks}`text\nbefore\n{ticks}\nafter\n{ticks}`\n" in markdown(summarise(folder))

@@ -9,6 +9,10 @@ from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+Whole = Annotated[int, Field(ge=-(10**18), le=10**18)]
+Number = Annotated[float, Field(ge=-1e30, le=1e30, allow_inf_nan=False)]
+"""what can be counted, added up and shown: a journal lies where agents write too"""
+
 
 class _Event(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -38,7 +42,7 @@ class TerminalCreated(_Event):
     role: str
     terminal: str
     provider: str
-    seconds: float
+    seconds: Number
     continues: str = ""
     """the lost terminal whose conversation goes on in this one"""
 
@@ -58,8 +62,8 @@ class TurnFailed(_Event):
     role: str
     kind: str
     text: str
-    number: int
-    pause: float
+    number: Whole
+    pause: Number
 
 
 class LimitReached(_Event):
@@ -89,17 +93,17 @@ class Carried(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     what: str
-    whole: int
-    sent: int
+    whole: Whole
+    sent: Whole
 
 
 class PromptSent(_Event):
     event: Literal["prompt_sent"] = "prompt_sent"
     step: str
     role: str
-    round: int
-    cycle: int
-    characters: int
+    round: Whole
+    cycle: Whole
+    characters: Whole
     file: str = ""
     carried: tuple[Carried, ...] = ()
     """what could be shortened in it"""
@@ -110,9 +114,9 @@ class TurnTokens(BaseModel):
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    input: int = 0
-    cached: int = 0
-    output: int = 0
+    input: Whole = 0
+    cached: Whole = 0
+    output: Whole = 0
 
     @property
     def total(self) -> int:
@@ -123,11 +127,11 @@ class ReplyTaken(_Event):
     event: Literal["reply_taken"] = "reply_taken"
     step: str
     role: str
-    characters: int
+    characters: Whole
     source: Literal["file", "screen"]
     file: str = ""
     tokens: TurnTokens | None = None
-    cost: float | None = None
+    cost: Number | None = None
     """by the user's prices"""
 
 
@@ -138,14 +142,14 @@ class ReplyMissed(_Event):
     step: str
     role: str
     tokens: TurnTokens | None = None
-    cost: float | None = None
+    cost: Number | None = None
 
 
 class ReviewJudged(_Event):
     event: Literal["review_judged"] = "review_judged"
     phase: str
-    round: int
-    cycle: int
+    round: Whole
+    cycle: Whole
     verdict: str
     approved: bool
     evidence: tuple[str, ...]
@@ -155,43 +159,43 @@ class ReviewJudged(_Event):
 class ReviewsUsedUp(_Event):
     event: Literal["reviews_used_up"] = "reviews_used_up"
     phase: str
-    round: int
-    cycles: int
+    round: Whole
+    cycles: Whole
 
 
 class TestJudged(_Event):
     __test__ = False
     event: Literal["test_judged"] = "test_judged"
-    round: int
+    round: Whole
     verdict: str
     reason: str
 
 
 class Verified(_Event):
     event: Literal["verified"] = "verified"
-    round: int
+    round: Whole
     command: str
-    exit_code: int
+    exit_code: Whole
     file: str = ""
     """its output"""
 
 
 class RoundFailed(_Event):
     event: Literal["round_failed"] = "round_failed"
-    round: int
+    round: Whole
     last: bool
 
 
 class GuardReleased(_Event):
     event: Literal["guard_released"] = "guard_released"
     role: str
-    seconds: float
+    seconds: Number
 
 
 class Reminded(_Event):
     event: Literal["reminded"] = "reminded"
     role: str
-    number: int
+    number: Whole
 
 
 class PermissionAsked(_Event):
@@ -229,7 +233,7 @@ class RunStopped(_Event):
     event: Literal["run_stopped"] = "run_stopped"
     reason: str
     resumable: bool = True
-    max_tokens: int = 0
+    max_tokens: Whole = 0
     """the limit, where it is what stopped the run"""
     cleaned_up: bool = False
     """whether the terminals were ended with it"""
@@ -240,7 +244,7 @@ class RunStopped(_Event):
 class RunFinished(_Event):
     event: Literal["run_finished"] = "run_finished"
     status: str
-    round: int
+    round: Whole
     cleaned_up: bool = False
     """whether the terminals are ended with it"""
     head: str = ""
@@ -299,7 +303,10 @@ def read_line(line: bytes) -> Event | None:
     kind, at = (found.get("event"), found.get("at")) if isinstance(found, dict) else (None, None)
     if not isinstance(kind, str) or not isinstance(at, str) or kind in _KINDS:
         return None
-    return Noted(at=at, text=in_words(found))
+    try:
+        return Noted(at=at, text=in_words(found))
+    except (ValidationError, RecursionError):
+        return None  # half characters, or values too deep for words
 
 
 def in_words(fields: dict[str, Any]) -> str:

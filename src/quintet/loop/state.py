@@ -13,6 +13,8 @@ from quintet.errors import StateError
 from quintet.roles import ROLES, Phase
 
 VERSION: Final = 1
+_MOST: Final = 2**63 - 1
+"""of any number here; a time in nanoseconds is the largest"""
 T = TypeVar("T", bound=StrEnum)
 
 
@@ -181,7 +183,7 @@ def _read(document: dict[str, Any], default_provider: str) -> State:
 
 
 def _number(raw: Any, least: int) -> int:
-    return raw if type(raw) is int and raw >= least else least
+    return raw if type(raw) is int and least <= raw <= _MOST else least
 
 
 def _member(kind: type[T], raw: Any, default: T) -> T:

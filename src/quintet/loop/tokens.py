@@ -11,6 +11,8 @@ from quintet.loop.journal import TurnTokens
 from quintet.loop.state import Terminal
 
 MILLION: Final = 1_000_000
+_MOST: Final = 10**12
+"""tokens of a turn; a server that tells of more is wrong"""
 
 
 @dataclass
@@ -88,4 +90,4 @@ def cost(tokens: TurnTokens, price: Mapping[str, float]) -> float:
 
 
 def _number(raw: Any) -> int:
-    return raw if isinstance(raw, int) and not isinstance(raw, bool) and raw > 0 else 0
+    return raw if type(raw) is int and 0 < raw <= _MOST else 0

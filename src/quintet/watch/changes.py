@@ -5,7 +5,9 @@ import re
 import subprocess
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
+
+from pydantic import Field, TypeAdapter
 
 from quintet.watch.model import Run
 from quintet.watch.runs import TMP
@@ -18,14 +20,17 @@ _MOST: Final = 500
 _ENV: Final = ("-c", "core.quotePath=false", "-c", "core.fsmonitor=false", "--no-optional-locks")
 
 
+Size = Annotated[int, Field(strict=True, ge=0, le=10**12)]
+
+
 @dataclass(frozen=True)
 class File:
     """One changed file; the counts are None for what is no text."""
 
     path: str
     kind: str
-    added: int | None = None
-    removed: int | None = None
+    added: Size | None = None
+    removed: Size | None = None
     before: bool = False
     """it was not committed already when the run began"""
 
@@ -35,7 +40,7 @@ class Changes:
     """The files that differ from the start commit."""
 
     files: tuple[File, ...] = ()
-    more: int = 0
+    more: Size = 0
     """files beyond those listed"""
     note: str = ""
     """why nothing is known"""
@@ -45,8 +50,8 @@ def changes(folder: Path, run: Run) -> Changes:
     """The changes of a run: those noted at its end, else those that are there now."""
     kept = folder / KEPT
     try:
-        return _read(json.loads(kept.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError, KeyError):
+        return _read(kept.read_bytes())
+    except (OSError, ValueError):
         return look(folder.parents[1], run)
 
 
@@ -105,8 +110,10 @@ def git(wd: Path, *arguments: str) -> str | None:
     return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
 
 
-def _read(value: dict[str, object]) -> Changes:
-    files = value["files"]
-    if not isinstance(files, list):
-        raise TypeError("files")
-    return Changes(tuple(File(**file) for file in files), int(str(value.get("more", 0))), str(value.get("note", "")))
+_ADAPTER: Final[TypeAdapter[Changes]] = TypeAdapter(Changes)
+
+
+def _read(text: bytes) -> Changes:
+    """What was noted; an agent may have written there too, so each part has to be what it should be."""
+    found = _ADAPTER.validate_json(text)
+    return Changes(found.files[:_MOST], found.more + max(len(found.files) - _MOST, 0), found.note)

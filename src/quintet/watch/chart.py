@@ -1,6 +1,7 @@
 """The timeline of a run as an SVG picture: who worked when, reviews, verdicts, waiting."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from typing import Final
 
@@ -27,11 +28,11 @@ class Scale:
 
     spells: tuple[tuple[float, float], ...]
 
-    @property
+    @cached_property
     def seconds(self) -> float:
         return max(sum(end - begin for begin, end in self.spells), 1.0)
 
-    @property
+    @cached_property
     def _per_second(self) -> float:
         room = WIDTH - LEFT - RIGHT - GAP * max(len(self.spells) - 1, 0)
         return max(room, 100) / self.seconds
@@ -99,8 +100,8 @@ def _stops(scale: Scale) -> list[str]:
 
 def _rounds(run: Run, scale: Scale) -> list[str]:
     parts = []
-    for number in run.rounds:
-        x = scale.x(run.of_round(number)[0].sent)
+    for number, turns in run.by_round.items():
+        x = scale.x(turns[0].sent)
         parts.append(
             f'<line class="round" x1="{x:.1f}" y1="{TOP - 18}" x2="{x:.1f}" y2="{TOP + LANE * len(ROLES)}"/>'
             f'<text class="round-name" x="{x + 6:.1f}" y="{TOP - 8}">Round {number}</text>'

@@ -11,7 +11,8 @@ from quintet.watch.model import Run
 from quintet.watch.runs import read_text
 from quintet.watch.values import Handoff
 
-_SUMMARY = re.compile(r"^Explore summary:\n(.*?)\n\n?Round \d", re.MULTILINE | re.DOTALL)
+_SUMMARY = re.compile(r"^Explore summary:\n", re.MULTILINE)
+_ROUND = re.compile(r"\nRound \d")
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,7 @@ def _source(folder: Path, run: Run, handoff: Handoff, what: str) -> str:
     """The whole text of which a prompt carries a part."""
     if what == journal.EXPLORE:
         first = next((item for item in run.handoffs if item.role is handoff.role), handoff)
-        found = _SUMMARY.search(read_text(folder, first.prompt_file))
-        return found[1] if found else ""
+        return _explored(read_text(folder, first.prompt_file))
     peers = {ANALYST: PEER_ANALYST, PROGRAMMER: PEER_PROGRAMMER, TESTER: PEER_PROGRAMMER}
     reviewer = PEER_ANALYST if what == journal.OPEN_NOTES and handoff.role is PROGRAMMER else peers.get(handoff.role)
     role = {
@@ -61,6 +61,13 @@ def _source(folder: Path, run: Run, handoff: Handoff, what: str) -> str:
         return ""
     verified = source.verdict.output_file if source.verdict else ""
     return read_text(folder, verified or source.reply_file)
+
+
+def _explored(prompt: str) -> str:
+    """The explore summary in a prompt. Only its first heading is looked at: a text full of them costs no more."""
+    begin = _SUMMARY.search(prompt)
+    end = _ROUND.search(prompt, begin.end() - 1) if begin else None
+    return prompt[begin.end() : end.start()].removesuffix("\n") if begin and end else ""
 
 
 def _last(run: Run, handoff: Handoff, role: Role, *, earlier: bool) -> Handoff | None:

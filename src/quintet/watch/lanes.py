@@ -47,8 +47,8 @@ def _mark(handoff: Handoff) -> str:
 def _rounds(run: Run, scale: Scale) -> str:
     """Where each round begins; where they are close together, not every one is named."""
     line = ""
-    for number in run.rounds:
-        place = _NAME + _column(scale, run.of_round(number)[0].sent)
+    for number, turns in run.by_round.items():
+        place = _NAME + _column(scale, turns[0].sent)
         if place >= len(line) + (2 if line else 0):
             line = f"{line:<{place}}round {number}"
     return line

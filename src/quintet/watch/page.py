@@ -48,7 +48,7 @@ def page(summary: Summary) -> str:
         _next(summary),
         "<section><h2>Timeline</h2>",
         f'<div class="chart">{timeline(run)}</div>{_LEGEND}</section>',
-        *(_round(summary, number) for number in run.rounds),
+        *(_round(summary, number, turns) for number, turns in run.by_round.items()),
         _evidence(summary),
         _changes(summary),
         _tokens(summary),
@@ -85,8 +85,8 @@ def _part(part: str) -> str:
     return f"<code>{_text(part)}</code>" if isinstance(part, Code) else _text(part)
 
 
-def _round(summary: Summary, number: int) -> str:
-    rows = [_turn(summary, handoff) for handoff in summary.run.of_round(number)]
+def _round(summary: Summary, number: int, turns: list[Handoff]) -> str:
+    rows = [_turn(summary, handoff) for handoff in turns]
     head = ("When", "Agent", "Cycle", "Time", "Verdict", "Evidence or reason", "Tokens")
     return f"<section><h2>Round {number}</h2>{_table(head, rows)}</section>"
 

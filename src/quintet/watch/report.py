@@ -52,8 +52,8 @@ def markdown(summary: Summary) -> str:
     if steps := summary.next_steps:
         parts += ["## What to do next", "", *(f"{number}. {_step(step)}" for number, step in enumerate(steps, 1)), ""]
     parts += ["## Timeline", "", *_fenced("\n".join(lanes(run))), "", LEGEND, ""]
-    for number in run.rounds:
-        parts += [f"## Round {number}", "", *_table(_TURNS, (_turn(run, handoff) for handoff in run.of_round(number)))]
+    for number, turns in run.by_round.items():
+        parts += [f"## Round {number}", "", *_table(_TURNS, (_turn(run, handoff) for handoff in turns))]
     if summary.evidence:
         parts += ["## Test evidence", ""]
     for evidence in summary.evidence:
@@ -157,7 +157,5 @@ def _prose(text: str) -> str:
 
 def _fenced(text: str) -> list[str]:
     """A text in a fence that nothing in it can close."""
-    fence = "```"
-    while fence in text:
-        fence += "`"
+    fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", text)), 0)
     return [f"{fence}text", harmless(text), fence]

@@ -3,7 +3,7 @@
 import os
 import re
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, reduce
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +12,7 @@ from quintet.loop.journal import Event, Journal, read_line
 from quintet.loop.lock import is_locked
 from quintet.loop.state import State, Status, load_state
 from quintet.roles import ROLES
-from quintet.watch.model import GONE, RUNNING, STOPPED, Run, fold, run_from
+from quintet.watch.model import GONE, RUNNING, STOPPED, Run, fold_all, run_from
 
 TMP: Final = ".tmp"
 JOURNAL: Final = "journal.jsonl"
@@ -119,21 +119,25 @@ class Tail:
     path: Path
     run: Run = field(default_factory=Run)
     _position: int = 0
-    _rest: bytes = b""
+    _torn: list[bytes] = field(default_factory=list)
+    """of a line that has not ended yet; it is put together once, at its end"""
 
     def news(self) -> list[Event]:
         """The events since the last look; the run is up to date afterwards."""
         try:
             with self.path.open("rb") as file:
                 if file.seek(0, os.SEEK_END) < self._position:  # deleted by an agent, and begun anew
-                    self._position, self._rest, self.run = 0, b"", Run()
+                    self._position, self._torn, self.run = 0, [], Run()
                 file.seek(self._position)
                 data = file.read()
         except OSError:
             return []
         self._position += len(data)
-        lines = (self._rest + data).split(b"\n")
-        self._rest = lines.pop()
+        *lines, rest = data.split(b"\n")
+        if lines:
+            lines[0] = b"".join([*self._torn, lines[0]])
+            self._torn = []
+        self._torn.append(rest)
         events = [event for line in lines if (event := read_line(line))]
-        self.run = reduce(fold, events, self.run)
+        self.run = fold_all(self.run, events)
         return events

@@ -149,7 +149,7 @@ def summarise(folder: Path, found: Changes | None = None) -> Summary:
     run, wd = read_run(folder), folder.parents[1]
     prompts = sum(len(read_text(folder, handoff.prompt_file).encode()) for handoff in run.handoffs)
     roles = {role: tokens for role in ROLES if (tokens := tokens_of(run.of_role(role)))}
-    rounds = {number: tokens for number in run.rounds if (tokens := tokens_of(run.of_round(number)))}
+    rounds = {number: tokens for number, turns in run.by_round.items() if (tokens := tokens_of(turns))}
     return Summary(
         folder=folder,
         run=run,

@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
 import httpx
 
@@ -27,7 +28,7 @@ def find_server(wd: Path) -> Server | None:
     try:
         word: Any = json.loads((wd / TMP / DISCOVERY).read_text(encoding="utf-8"))
         url, token = word["url"], word.get("token", "")
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
     return Server(url, token) if _is_loopback(url) and isinstance(token, str) else None
 
@@ -58,9 +59,10 @@ def statuses(wd: Path, run: Run) -> dict[str, str]:
             verify=False,  # noqa: S501
         ) as http:
             for role, (terminal, _) in run.terminals.items():
-                answer = http.get(f"/terminals/{terminal}")
-                if answer.is_success:
-                    found[role] = str(answer.json().get("status") or "")
-    except (httpx.HTTPError, ValueError):
+                answer = http.get(f"/terminals/{quote(terminal, safe='')}")
+                told = answer.json() if answer.is_success else {}
+                if isinstance(told, dict) and isinstance(told.get("status"), str):
+                    found[role] = told["status"]
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError):
         return found
     return found
