@@ -17,6 +17,8 @@ from quintet.server.terminal import MUTE, Terminal
 
 _log = logging.getLogger(__name__)
 TICK_SECONDS: Final = 0.25
+MOST_GONE: Final = 20
+"""sessions that have ended and can still be asked about"""
 ENDS_ARE_SEEN: Final = Path("/proc/self/stat").exists()
 """whether the kernel tells of a process that has ended and was not asked for its exit code"""
 
@@ -187,9 +189,17 @@ class Hub:
         while True:
             await asyncio.sleep(TICK_SECONDS)
             self._on_tick()
+            self._forget_old()
+            rounds = {name: task for name, task in rounds.items() if name in self._sessions}
             for session in list(self._sessions.values()):
                 if session.name not in rounds or rounds[session.name].done():
                     rounds[session.name] = asyncio.get_running_loop().create_task(self._watch_session(session))
+
+    def _forget_old(self) -> None:
+        """A server that stays for weeks must not remember every session that was ever there."""
+        gone = [name for name, session in self._sessions.items() if session.gone]
+        for name in gone[:-MOST_GONE]:
+            del self._sessions[name]
 
     async def _watch_session(self, session: Session) -> None:
         """One round; a tmux server that does not answer delays only its own."""
