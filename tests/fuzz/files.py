@@ -1,7 +1,9 @@
 """What users and agents leave in files: settings, tasks, saved runs, scenarios."""
 
+import atexit
 import contextlib
 import json
+import shutil
 import tempfile
 from collections.abc import Iterator
 from dataclasses import fields
@@ -23,8 +25,8 @@ from quintet.roles import ROLES
 from tests.fuzz.hostile import as_bytes, json_object, json_objects, json_values, one_of, texts
 from tests.fuzz.properties import holds, one_line
 
-_HOME: Final = tempfile.TemporaryDirectory(prefix="qf")  # gone with the process
-FOLDER: Final = Path(_HOME.name)
+FOLDER: Final = Path(tempfile.mkdtemp(prefix="qf"))
+atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 ROLE_NAMES: Final = tuple(role.name for role in ROLES) + tuple(role.output for role in ROLES)
 
 

@@ -98,10 +98,6 @@ class Run:
     def rounds(self) -> tuple[int, ...]:
         return tuple(sorted({handoff.round for handoff in self.handoffs}))
 
-    @property
-    def last(self) -> Handoff | None:
-        return self.handoffs[-1] if self.handoffs else None
-
     def of_role(self, role: Role) -> list[Handoff]:
         return [handoff for handoff in self.handoffs if handoff.role is role]
 
