@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from quintet.api.status import FailureKind
 from quintet.providers.base import Failure, TurnRecord, Usage
+from quintet.providers.codex.launch import NOTES, Notes
 from quintet.providers.codex.record import Rollout, read_line
 from quintet.providers.codex.rollouts import find_rollout, is_marked, mark
 from quintet.providers.following import Follower
@@ -199,3 +200,13 @@ def test_a_number_of_tokens_that_makes_no_sense_is_none(number: Any) -> None:
 def test_a_count_that_falls_is_no_negative_cost() -> None:
     lines = (STARTED, tokens(900, 50), DONE, event("task_started", turn_id="t2"), tokens(100, 60))
     assert read(*lines, since=3) == TurnRecord(False, usage=Usage(0, 0, 10))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "3", "[]", "[" * 9000, '{"home": 3, "mark": "m", "launched": 1}', '{"home": "/", "mark": [], "launched": 1}',
+     '{"home": "/", "mark": "m", "launched": "soon"}'],
+)  # fmt: skip
+def test_notes_of_a_launch_that_make_no_sense_are_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / NOTES).write_text(text)
+    assert Notes.read(tmp_path) is None

@@ -153,3 +153,15 @@ def test_a_line_with_a_number_that_nobody_can_show_is_passed_over(tmp_path: Path
         '{"event":"noted","text":"still there"}\n'
     )
     assert [line_for(event) for event in journal.Journal(path).read()] == ["still there"]
+
+
+def test_a_terminal_of_a_role_that_nobody_has_is_not_kept() -> None:
+    stray = journal.TerminalCreated(role="cook", terminal="0badc0de", provider="codex", seconds=1)
+    assert run_from([*started(), at(1, stray)]).terminals == run_from(started()).terminals
+
+
+@pytest.mark.parametrize("text", [r'"\ud800"', "[" * 900 + "]" * 900])
+def test_an_event_of_a_later_version_that_cannot_be_told_is_passed_over(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "journal.jsonl"
+    path.write_text(f'{{"event":"later","at":"","text":{text}}}\n{{"event":"noted","text":"still there"}}\n')
+    assert [line_for(event) for event in journal.Journal(path).read()][-1] == "still there"
