@@ -37,6 +37,7 @@ class EmbeddedServer:
         self.token = secrets.token_urlsafe(32)
         self._sessions = [session_name(name) for name in sessions]
         self._discovery = discovery
+        self._word_is_old = True
         self._places = places or Places()
         self._hub: Hub | None = None
         self._socket = bind("127.0.0.1", 0)
@@ -54,7 +55,11 @@ class EmbeddedServer:
             if not self._thread.is_alive() or time.monotonic() > deadline:
                 raise ServerError("the terminal server inside this run did not start")
             time.sleep(0.002)
-        self._leave_word()
+        try:
+            self._leave_word()
+        except OSError as error:
+            self.stop()
+            raise ServerError(f"{self._discovery}: cannot be written ({error.strerror})") from None
         return self
 
     def stop(self) -> None:
@@ -65,7 +70,8 @@ class EmbeddedServer:
         self._thread.join(START_SECONDS)
         self._socket.close()
         if self._discovery is not None:
-            self._discovery.unlink(missing_ok=True)
+            with suppress(OSError):  # what stays behind names a server that does not answer
+                self._discovery.unlink(missing_ok=True)
 
     def __enter__(self) -> Self:
         return self.start()
@@ -85,11 +91,12 @@ class EmbeddedServer:
     def _add_session(self, name: str) -> None:
         if name not in self._sessions:
             self._sessions.append(name)
-        self._leave_word()
+        self._word_is_old = True
+        self._keep_word()
 
     def _keep_word(self) -> None:
-        """An agent may run `git clean -fdx`; where it does so right now, the next tick comes soon."""
-        if self._discovery is not None and not self._discovery.exists():
+        """An agent may run `git clean -fdx`, and a disk may be full: where it fails, the next tick comes soon."""
+        if self._discovery is not None and (self._word_is_old or not self._discovery.exists()):
             with suppress(OSError):
                 self._leave_word()
 
@@ -102,5 +109,11 @@ class EmbeddedServer:
         if not path.parent.exists():
             write_private(path.parent / ".gitignore", "*\n")  # the token must not get into a commit
         draft = path.with_name(f".{path.name}.{os.getpid()}")
-        write_private(draft, json.dumps(word) + "\n")
-        draft.replace(path)
+        try:
+            write_private(draft, json.dumps(word) + "\n")
+            draft.replace(path)
+        except OSError:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+            raise
+        self._word_is_old = False

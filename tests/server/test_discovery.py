@@ -1,0 +1,46 @@
+"""The word that a run's own server leaves of itself, where the disk does not take it."""
+
+import errno
+import json
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from quintet.api.client import ApiClient
+from quintet.errors import ServerError
+from quintet.server.embedded import EmbeddedServer
+from tests.server.rig import Rig, until
+
+
+def test_a_discovery_file_that_cannot_be_written_is_one_line(tmp_path: Path, rig: Rig) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ServerError, match=r"server\.json: cannot be written"):
+        EmbeddedServer([], tmp_path / "file" / "server.json", rig.places).start()
+
+
+def test_word_of_a_new_session_is_left_when_there_is_room_again(
+    tmp_path: Path, rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / ".tmp" / "server.json"
+    full = threading.Event()
+
+    def write(target: Path, text: str) -> None:
+        target.parent.mkdir(exist_ok=True)
+        target.touch()
+        if full.is_set():
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        target.write_text(text, encoding="utf-8")
+
+    monkeypatch.setattr("quintet.server.embedded.write_private", write)
+    with EmbeddedServer([], path, rig.places) as server:
+        full.set()
+        client = ApiClient(server.url, str(tmp_path), token=server.token)
+        client.health()
+        client.create_session("tester", "scripted", session_name="full")
+        assert json.loads(path.read_text(encoding="utf-8"))["sessions"] == []
+        full.clear()
+        until(lambda: json.loads(path.read_text(encoding="utf-8"))["sessions"], lambda names: names == ["cao-full"])
+        client.close()
+    assert [entry.name for entry in path.parent.iterdir()] == [".gitignore"]
