@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+import pytest
+
 from quintet.loop import command
 from tests.stub.project import until
 
@@ -25,6 +27,11 @@ def test_what_is_not_there(tmp_path: Path) -> None:
     assert command.run(["no-such-program"], tmp_path, 30).exit_code == command.NOT_FOUND
     assert command.run("no-such-program", tmp_path, 30).exit_code == command.NOT_FOUND
     assert command.run(["true"], tmp_path / "nowhere", 30).exit_code == command.NOT_FOUND
+
+
+def test_no_room_for_its_output_is_an_outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+    assert command.run("true", tmp_path, 30).exit_code == command.NOT_FOUND
 
 
 def test_it_does_not_wait_for_input(tmp_path: Path) -> None:

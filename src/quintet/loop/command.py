@@ -31,7 +31,11 @@ class Outcome:
 
 def run(command: str | Sequence[str], cwd: Path, timeout: float, env: Mapping[str, str] | None = None) -> Outcome:
     """Run a shell line (a text) or a program (a list) in a process group of its own, and wait for it."""
-    with tempfile.TemporaryFile() as output:
+    with contextlib.ExitStack() as files:
+        try:
+            output = files.enter_context(tempfile.TemporaryFile())
+        except OSError as error:
+            return Outcome(NOT_FOUND, f"there is no room for the output of a command ({error.strerror})")
         try:
             process = subprocess.Popen(
                 command,
