@@ -47,6 +47,14 @@ def test_the_users_own_gitignore_is_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / ".tmp" / ".gitignore").read_text() == "mine\n"
 
 
+def test_a_gitignore_that_was_torn_is_written_again(tmp_path: Path) -> None:
+    """Killed, or out of room, between making the file and filling it."""
+    (tmp_path / ".tmp").mkdir()
+    (tmp_path / ".tmp" / ".gitignore").touch()
+    Responses(tmp_path, "r").ensure_response_dir()
+    assert (tmp_path / ".tmp" / ".gitignore").read_text() == "*\n"
+
+
 def test_a_place_that_is_taken_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / ".tmp").write_text("")
     with pytest.raises(RunError, match="cannot be made"):

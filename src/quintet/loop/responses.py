@@ -17,10 +17,10 @@ TMP: Final = RESPONSE_DIR.parent
 
 
 def make_tmp(wd: Path) -> None:
-    """Make `.tmp/`, which ignores itself."""
+    """Make `.tmp/`, which ignores itself; an empty list is what a full disk or a kill has left of ours."""
     (wd / TMP).mkdir(exist_ok=True)
     ignore = wd / TMP / ".gitignore"
-    if not ignore.exists():
+    if not ignore.exists() or not ignore.stat().st_size:
         ignore.write_text("*\n", encoding="utf-8")
 
 
