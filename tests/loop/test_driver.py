@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, TESTER
+from tests.stub.ordinary import without_root_powers
 from tests.stub.project import ONE_PASS, RETRY, Project, finish, project_in, turns, until
 from tests.stub.replies import ANALYST_SUMMARY, FAIL, PASS, PROGRAMMER_SUMMARY, TASK
 from tests.stub.server import Fault, Turn, serving
@@ -364,17 +364,6 @@ def test_no_state_of_a_crash_is_left_lying_about(project: Project) -> None:
     assert project.run().code == 0
     assert not list((project.wd / ".tmp").glob("*.tmp"))
     assert not list((project.wd / ".tmp").glob(".*.tmp"))
-
-
-def without_root_powers() -> list[str]:
-    """A prefix under which permissions bind, also for root."""
-    code = (
-        "import ctypes, os, sys\n"
-        "prctl = ctypes.CDLL(None, use_errno=True).prctl\n"
-        "assert os.geteuid() or not any(prctl(24, cap, 0, 0, 0) for cap in (1, 2)), 'capabilities cannot be dropped'\n"
-        "os.execv(sys.argv[1], sys.argv[1:])\n"
-    )
-    return [sys.executable, "-c", code]
 
 
 @pytest.mark.parametrize("mode", [0o555, 0o000, 0o333])

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -86,9 +86,9 @@ class Scripted:
             "GIT_CONFIG_NOSYSTEM": "1",
         }
 
-    def start(self, *words: str, **settings: str) -> "subprocess.Popen[str]":
+    def start(self, *words: str, prefix: Sequence[str] = (), **settings: str) -> "subprocess.Popen[str]":
         process = subprocess.Popen(
-            [sys.executable, "-m", "quintet", *words],
+            [*prefix, sys.executable, "-m", "quintet", *words],
             env=self.env | settings,
             cwd=self.wd,
             stdin=subprocess.DEVNULL,

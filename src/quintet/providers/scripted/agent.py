@@ -112,6 +112,7 @@ class Agent:
             self.turn += 1
             self.swallow = self.part.swallow_enter
             self.note(event="begin", turn=self.turn)
+            self.log(event="prompt", text=self.prompt)
             self.out("\r\n")
             self.work()
             self.note(event="end", turn=self.turn, reply=self.reply, usage=self.usage(), failed=self.failed)
@@ -180,15 +181,24 @@ class Agent:
         self.reply = self.fill(text)
         path = response_path(self.prompt)
         if path is not None:
-            late = threading.Thread if action.get("manner") == "late" else None
             arguments = (path, self.reply, action.get("manner", "file"), float(action.get("seconds", 0.5)))
-            if late is not None:
-                late(target=write_response, args=arguments, daemon=True).start()
+            if action.get("manner") == "late":
+                threading.Thread(target=self.write_response, args=arguments, daemon=True).start()
             else:
-                write_response(*arguments)
+                self.write_response(*arguments)
         self.clear_line()
         self.out(f"{look.ANSWER}\r\n")
         self.print(self.reply)
+
+    def write_response(self, path: Path, text: str, manner: str, seconds: float) -> None:
+        """Write the file; like any agent, go on where the system does not let it."""
+        try:
+            data = write_response(path, text, manner, seconds)
+        except OSError as error:
+            self.print(f"{path}: {error.strerror}")
+            return
+        if data is not None:
+            self.log(event="written", text=data.decode("utf-8", "surrogateescape"))
 
     def do_ask_permission(self, what: str, _: Action) -> None:
         self.clear_line()
@@ -219,17 +229,19 @@ class Agent:
             continue
 
     def fill(self, text: str) -> str:
-        """Put the last command's output and exit code into a text."""
-        return re.sub(
-            r"\{(output|exit_code|turn)\}", lambda slot: {**self.slots, "turn": str(self.turn)}[slot[1]], text
-        )
+        """Put the last command's output and exit code into a text, the number of the turn and that of the process."""
+        slots = {**self.slots, "turn": str(self.turn), "pid": str(os.getpid())}
+        return re.sub(r"\{(output|exit_code|turn|pid)\}", lambda slot: slots[slot[1]], text)
 
     def note(self, **event: Any) -> None:
         """Add a line to the record; whole lines only, so that a reader never sees half of one."""
         if self.record is not None:
-            descriptor = os.open(self.record, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-            os.write(descriptor, json.dumps(event).encode() + b"\n")
-            os.close(descriptor)
+            _append(self.record, event)
+
+    def log(self, **event: Any) -> None:
+        """Tell whoever wants to know afterwards what this agent has got and given."""
+        if self.part.log:
+            _append(Path(self.part.log), {"at": time.time(), "role": self.role, **event})
 
     def title(self, text: str) -> None:
         self.out(f"\x1b]2;{text} · {self.role}\x1b\\")
@@ -262,6 +274,12 @@ class Agent:
         data = text.encode("utf-8", "replace")
         while data:
             data = data[os.write(1, data) :]
+
+
+def _append(path: Path, event: dict[str, Any]) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.write(descriptor, json.dumps(event).encode() + b"\n")
+    os.close(descriptor)
 
 
 def main() -> None:

@@ -30,8 +30,11 @@ ACTIONS: Final = {
     "crash": "end by a signal",
     "exit": "end with this exit code, back to the shell",
 }  # fmt: skip
-MANNERS: Final = ("file", "say_only", "late", "pieces", "empty", "twice")
-"""how a reply gets into its file: at once; not at all; seconds after the turn; bit by bit; as nothing; two times"""
+MANNERS: Final = (
+    "file", "say_only", "late", "pieces", "empty", "twice", "huge", "not_utf8", "symlink", "directory",
+)  # fmt: skip
+"""how a reply gets into its file: at once; not at all; seconds after the turn; bit by bit; as nothing; two times;
+with megabytes behind it; with bytes that are no text; behind a link; in a directory of the file's name"""
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ class Part:
     """how often Enter is ignored after a paste"""
     dialog: str = ""
     """a question before the first prompt; with "(press t)" in it, t answers it"""
+    log: str = ""
+    """a file that gets a line for every prompt that arrives and every response that is completely written"""
 
     def turn(self, number: int) -> list[Action]:
         """The actions for the nth prompt, counted from 1."""
