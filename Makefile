@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tmux chromium demo test check dist wheel-test browser e2e soak-real fuzz load bench bench-peers screenshots clean
+.PHONY: help setup tmux chromium demo test check dist wheel-test browser e2e soak-real chaos fuzz load bench bench-peers screenshots clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ e2e: $(READY) tmux ## the real agent CLIs, CAO and OpenSpec, installed into .e2e
 
 soak-real: $(READY) tmux ## five loops in a row with the real Codex and five with the real Claude Code
 	$(BIN)/python -m tests.e2e.soak
+
+chaos: $(READY) tmux ## over 200 runs on real tmux and 5,000 simulated ones, each with a fault
+	$(BIN)/python -m tests.chaos
 
 fuzz: $(READY) ## hostile input of every kind, thousands of examples each, and its time at twice the size
 	$(BIN)/python -m tests.fuzz

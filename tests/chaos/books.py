@@ -1,0 +1,94 @@
+"""What a run has left on its disk, read by somebody who was not there."""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+from quintet.errors import StateError
+from quintet.loop.markup import normalise
+from quintet.loop.state import State, load_state
+
+STATE: Final = Path(".tmp") / "quintet-state.json"
+_WHY: Final = frozenset({"noted", "warned"})
+_EVIDENT: Final = frozenset({"terminal_created"})
+"""events that say by themselves that a fresh agent needs its prompt"""
+
+
+class Books:
+    """The files below a project's `.tmp/`."""
+
+    def __init__(self, wd: Path) -> None:
+        self.wd = wd
+
+    @property
+    def state_file(self) -> Path:
+        return self.wd / STATE
+
+    def state(self) -> State | None:
+        return load_state(self.state_file)
+
+    def unloadable(self) -> list[str]:
+        """A complaint where the state file is there and cannot be loaded."""
+        try:
+            self.state()
+        except StateError as error:
+            return [f"the state file cannot be loaded: {error}"]
+        return []
+
+    def journals(self) -> dict[str, list[dict[str, Any]]]:
+        """The events of every run, by its id; a line that was torn is passed over, as every reader does."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        for path in sorted(self.wd.glob(".tmp/*/journal.jsonl")):
+            events = found.setdefault(path.parent.name, [])
+            for line in path.read_bytes().splitlines():
+                try:
+                    events.append(json.loads(line))
+                except ValueError:
+                    continue
+        return found
+
+    def lost(self, written: Iterable[bytes]) -> list[str]:
+        """Complaints about responses that are neither in the outputs nor in an archive."""
+        state = self.state()
+        kept = set(state.outputs.values()) if state else set()
+        for path in self.wd.glob(".tmp/*/[0-9][0-9][0-9]-*.md"):
+            if path.is_file() and not path.is_symlink():
+                kept.add(path.read_bytes().decode("utf-8", "replace"))
+        known = {normalise(text).strip() for text in kept}
+        return [
+            f"a response is lost: {text.strip().splitlines()[-1]!r}"
+            for text in dict.fromkeys(one.decode("utf-8", "replace") for one in written)
+            if normalise(text).strip() not in known
+        ]
+
+    def repeated(self, arrived: Iterable[str]) -> list[str]:
+        """Complaints about prompts that reached an agent more than once without a word in the journal."""
+        times: dict[str, int] = {}
+        for key in arrived:
+            times[key] = times.get(key, 0) + 1
+        journals = self.journals()
+        return [
+            f"the prompt {key} arrived {number} times, and the journal does not say why"
+            for key, number in times.items()
+            if number - 1 > max((_reasons(events, run, key) for run, events in journals.items()), default=0)
+        ]
+
+
+def step_marker(run_id: str, step: str) -> str:
+    """The end marker of a step's heredoc, by which a prompt is known on a server without dispatch ids."""
+    return f"QUINTET_END_{hashlib.sha256(f'{run_id}{chr(10)}{step}'.encode()).hexdigest()[:16].upper()}"
+
+
+def _reasons(events: list[dict[str, Any]], run: str, key: str) -> int:
+    """How many repetitions of a step's prompt its journal gives a reason for."""
+    role, reasons = "", 0
+    for event in events:
+        if event["event"] == "prompt_sent" and key in (f"{run}-{event['step']}", step_marker(run, event["step"])):
+            role = event["role"]
+        elif role and event["event"] in _WHY:
+            reasons += role in event["text"]
+        elif role and event["event"] in _EVIDENT:
+            reasons += event["role"] == role
+    return reasons

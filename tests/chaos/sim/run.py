@@ -1,0 +1,190 @@
+"""One simulated run: the real driver and flow between a simulated server, clock and disk, under a plan of faults."""
+
+import shutil
+import tempfile
+import traceback
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Final
+
+from quintet.api.client import ApiClient
+from quintet.config import Settings
+from quintet.errors import QuintetError
+from quintet.loop.driver import Driver
+from quintet.loop.state import State, Status
+from tests.chaos.books import STATE, Books
+from tests.chaos.outcome import KILLED, PASSED, Outcome
+from tests.chaos.sim import plan as kinds
+from tests.chaos.sim.clock import Overtime, SimulatedClock
+from tests.chaos.sim.disk import Disk
+from tests.chaos.sim.moments import Killed, Moments
+from tests.chaos.sim.plan import Fault, Plan
+from tests.chaos.sim.server import SimulatedServer, SimulatedTransport
+from tests.stub.replies import TASK
+
+SHARED_MEMORY: Final = Path("/dev/shm")
+MOST_STARTS: Final = 8
+RUN_SECONDS: Final = 4000.0
+"""simulated seconds that one start may take: far more than all its waits together"""
+AWAY_SECONDS: Final = 40.0
+FOLDERS: Final = (".tmp", ".tmp/agent-responses", "")
+NEW_RUN: Final = "RESUME=0"
+
+
+class World:
+    """A project with everything around it."""
+
+    def __init__(self, plan: Plan, root: Path) -> None:
+        self.plan = plan
+        self.wd = root / "project"
+        self.wd.mkdir()
+        self.random = Random(plan.seed)  # noqa: S311
+        self.moments = Moments()
+        self.clock = SimulatedClock(self.moments)
+        self.disk = Disk(self.moments, self.wd)
+        self.server = SimulatedServer(plan.own, plan.story, self.random, self.moments, self.clock, self.disk)
+        self.books = Books(self.wd)
+        self.truncate = False
+        self.resume: bool | None = None
+
+    @property
+    def settings(self) -> Settings:
+        return Settings(
+            wd=self.wd,
+            state_file=self.wd / STATE,
+            prompt=TASK,
+            api="" if self.plan.embedded else "http://simulated",
+            poll_seconds=1.0,
+            idle_grace_seconds=5.0,
+            response_timeout=120.0,
+            min_review_cycles_before_approval=1,
+            max_rounds=6,
+            cleanup_on_exit=self.plan.cleanup,
+            auto_accept_permissions=self.plan.accept,
+            resume=self.resume,
+        )
+
+    def connect(self, api: str, state: State) -> ApiClient:
+        """Our own server inside a run serves only the session of its state and those that are created through it."""
+        only = None if api else {state.session_name}
+        return ApiClient(api or "http://embedded", str(self.wd), transport=SimulatedTransport(self.server, only))
+
+    def arm(self, fault: Fault, moments: int, turns: int) -> None:
+        """Plan a fault for its moment."""
+        if fault.kind.startswith(kinds.AGENT):
+            self.server.manners[1 + int(fault.at * turns)] = fault.kind.removeprefix(kinds.AGENT)
+            return
+        number = 1 + int(fault.at * moments)
+        while number in self.moments.planned:
+            number += 1
+        self.moments.planned[number] = lambda: self._strike(fault)
+
+    def _strike(self, fault: Fault) -> None:
+        match fault.kind:
+            case kinds.KILLED:
+                self.moments.kill()
+            case kinds.TRUNCATED:
+                self.moments.kill()
+                self.truncate = True
+            case kinds.SERVER_LOST:
+                self.server.down_until = self.clock.now() + AWAY_SECONDS * fault.size
+            case kinds.GONE:
+                self.server.lose_terminals(forget=fault.size > 0.5)
+            case kinds.CRASHED:
+                if living := sorted(self.server.living):
+                    self.server.agents[living[int(fault.size * len(living))]].end("it was ended by signal 9")
+            case kinds.FULL:
+                self.disk.room = int(fault.size * 12_000)
+            case kinds.CLOSED:
+                self.disk.closed = str(self.wd / FOLDERS[int(fault.size * len(FOLDERS))])
+            case _:
+                self.server.api_fault = fault.kind.removeprefix(kinds.API)
+                self.server.faulty_requests = 1 + int(fault.size * 5)
+
+    def start(self, outcome: Outcome) -> None:
+        """One start of the command, to its end."""
+        self.clock.deadline = self.clock.now() + RUN_SECONDS
+        driver = Driver(self.settings, self.connect, [lambda event: outcome.said.append(repr(event))], self.clock)
+        try:
+            with self.disk.installed(), self.moments.of_a_process():
+                code = str(driver.run())
+        except Killed:
+            code = KILLED
+        except QuintetError as error:
+            code = "error"
+            outcome.said.append(f"quintet: {error}")
+        except Overtime as error:
+            code = "overtime"
+            outcome.violations.append(str(error))
+        except Exception:  # noqa: BLE001 - whatever else comes out is what is looked for
+            code = "traceback"
+            outcome.violations.append(traceback.format_exc())
+        outcome.codes.append(code)
+        outcome.said.append(f"-- start {len(outcome.codes)}: {code}")
+        outcome.violations += self.books.unloadable()
+
+    def recover(self, outcome: Outcome) -> None:
+        """What happens between two starts: somebody makes room, the hung go on, and time passes."""
+        self.disk.mend()
+        self.server.wake_the_hung()
+        self.clock.elapse(self.random.choice((0.5, 30.0)))
+        if self.truncate and self.books.state_file.exists():
+            self.truncate = False
+            text = self.books.state_file.read_bytes()
+            self.books.state_file.write_bytes(text[: int(self.random.random() * len(text))])
+        failed = [said for said in outcome.said if "the agent has failed or is gone" in said]
+        lost = NEW_RUN in " ".join(outcome.said[-3:]) or len(failed) > 1
+        # what is lost on another server stays lost: its user begins anew, as the message says
+        self.resume = False if lost and not self.plan.own else None
+
+
+@cache
+def undisturbed(story: str, server: str, cleanup: bool) -> tuple[int, int]:
+    """How often a run without faults touches its world, and how many turns its agents have."""
+    outcome, world = _run(Plan(0, "", (), story, server, cleanup, accept=True))
+    assert outcome.codes == [PASSED], outcome.tell()
+    return world.moments.count, world.server.turns
+
+
+def simulate(plan: Plan) -> Outcome:
+    """Carry out a plan and judge what came of it."""
+    moments, turns = undisturbed(plan.story, plan.server, plan.cleanup)
+
+    def arm(world: World) -> None:
+        for fault in plan.faults:
+            world.arm(fault, moments, turns)
+
+    return _run(plan, arm)[0]
+
+
+def _run(plan: Plan, arm: Callable[[World], None] = lambda _: None) -> tuple[Outcome, World]:
+    root = Path(tempfile.mkdtemp(prefix="qc", dir=SHARED_MEMORY if SHARED_MEMORY.is_dir() else None))
+    try:
+        world = World(plan, root)
+        outcome = Outcome(plan.seed, plan.kind, str(plan))
+        arm(world)
+        while not outcome.passed and len(outcome.codes) < MOST_STARTS and not outcome.violations:
+            if outcome.codes:
+                world.recover(outcome)
+            world.start(outcome)
+        _judge(world, outcome)
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+    return outcome, world
+
+
+def _judge(world: World, outcome: Outcome) -> None:
+    state, books, server = world.books.state(), world.books, world.server
+    outcome.steps = len(server.arrivals)
+    complaints = outcome.violations
+    if not outcome.passed:
+        complaints.append(f"no PASS after {len(outcome.codes)} starts: {', '.join(outcome.codes)}")
+    elif state is None or state.final_status is not Status.PASS:
+        complaints.append("exit code 0 without a PASS in the state file")
+    complaints += books.lost(server.written)
+    complaints += books.repeated(arrival.key for arrival in server.arrivals)
+    known = {terminal.id for terminal in state.terminals.values()} if state and not world.plan.cleanup else set[str]()
+    if left := server.living - known:
+        complaints.append(f"terminals are left running that nobody knows of: {', '.join(sorted(left))}")
