@@ -17,6 +17,7 @@ QuintetError                one line for the user, exit code 1
     ├── PassingFault        it cannot be reached, or fails in a way that may pass
     │   └── MaybeDone       ... after the request may have taken effect
     │       └── NotJson     it answered something that is no JSON object
+    │           └── Torn    ... but the beginning of one
     ├── TerminalGone        it does not know the terminal
     └── Refused             it refuses the request
 
@@ -96,6 +97,10 @@ class MaybeDone(PassingFault):
 
 class NotJson(MaybeDone):
     """The server's answer is no JSON object."""
+
+
+class Torn(NotJson):
+    """The server's answer is the beginning of a JSON object."""
 
 
 class TerminalGone(ApiError):  # noqa: N818

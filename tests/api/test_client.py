@@ -111,6 +111,30 @@ def test_health_of_another_server() -> None:
     assert not wire.api.own
 
 
+def test_a_torn_answer_does_not_make_a_stranger_of_our_own_server() -> None:
+    """It is a fault that may pass, so whoever asks asks again."""
+    answers = [b'{"service": "quin', b'{"service": "quintet"}']
+    wire = Wire(lambda _: httpx.Response(200, content=answers.pop(0)))
+    with pytest.raises(PassingFault):
+        wire.api.health()
+    wire.api.health()
+    assert wire.api.own
+
+
+@pytest.mark.parametrize("answer", [httpx.Response(404), httpx.Response(200, text="<html>")])
+def test_a_server_without_health_is_a_stranger(answer: httpx.Response) -> None:
+    wire = Wire(lambda _: answer)
+    wire.api.health()
+    assert not wire.api.own
+
+
+def test_delete_session() -> None:
+    wire = Wire()
+    wire.api.delete_session("s 1")
+    assert wire.line == "DELETE /sessions/s%201"
+    Wire(lambda _: httpx.Response(404)).api.delete_session("gone already")
+
+
 def test_what_fits_is_measured_as_it_travels() -> None:
     api = Wire().api
     assert api.fits("x" * LONGEST_QUERY)

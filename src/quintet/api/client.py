@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from quintet.api.models import Failure
 from quintet.api.status import TerminalStatus
-from quintet.errors import ApiError, MaybeDone, NotJson, PassingFault, Refused, TerminalGone
+from quintet.errors import ApiError, MaybeDone, NotJson, PassingFault, Refused, TerminalGone, Torn
 
 LONGEST_QUERY: Final = 60_000
 """percent-encoded characters of a message that a query string carries; CAO refuses about 65,500"""
@@ -68,6 +68,8 @@ class ApiClient:
         """Ask whether the server is there, and whose it is. A server without this route is somebody else's."""
         try:
             self.own = self._request("GET", "/health").get("service") == OWN_SERVICE
+        except Torn:
+            raise
         except (TerminalGone, NotJson):
             self.own = False
 
@@ -157,6 +159,13 @@ class ApiClient:
         except TerminalGone:
             return
 
+    def delete_session(self, session_name: str) -> None:
+        """End a session and all its terminals; one that is gone already is no error."""
+        try:
+            self._request("DELETE", f"/sessions/{quote(session_name, safe='')}")
+        except (TerminalGone, NotJson):
+            return
+
     def close(self) -> None:
         self._http.close()
 
@@ -201,6 +210,8 @@ class ApiClient:
         try:
             answer = response.json()
         except (ValueError, RecursionError):
+            if response.content.lstrip().startswith(b"{"):
+                raise Torn(f"{what}: the answer is not JSON, only a part of it has come") from None
             raise NotJson(f"{what}: the answer is not JSON; is this a terminal server?") from None
         if not isinstance(answer, dict):
             raise NotJson(f"{what}: the answer is no JSON object; is this a terminal server?")
