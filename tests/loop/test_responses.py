@@ -55,6 +55,38 @@ def test_a_gitignore_that_was_torn_is_written_again(tmp_path: Path) -> None:
     assert (tmp_path / ".tmp" / ".gitignore").read_text() == "*\n"
 
 
+@pytest.mark.parametrize("kind", ["link", "dangling", "directory"])
+def test_what_is_no_file_makes_way_and_is_kept(responses: Responses, tmp_path: Path, kind: str) -> None:
+    path = responses.response_path_for(ANALYST)
+    (tmp_path / "elsewhere").write_text("text")
+    for number in (1, 2):
+        if kind == "directory":
+            path.mkdir()
+        else:
+            path.symlink_to(tmp_path / ("elsewhere" if kind == "link" else "nowhere"))
+        kept = responses.clear_irregular(ANALYST)
+        assert kept == responses.archive / f"analyst-irregular-{number}"
+        assert os.path.lexists(kept)
+        assert not os.path.lexists(path)
+    assert (tmp_path / "elsewhere").read_text() == "text"
+
+
+def test_a_file_or_nothing_stays_where_it_is(responses: Responses) -> None:
+    assert responses.clear_irregular(ANALYST) is None
+    responses.response_path_for(ANALYST).touch()
+    assert responses.clear_irregular(ANALYST) is None
+    assert responses.response_path_for(ANALYST).exists()
+
+
+def test_at_the_end_late_responses_go_to_the_archive(responses: Responses) -> None:
+    responses.response_path_for(ANALYST).write_text("late")
+    responses.response_path_for(TESTER).write_text("later")
+    assert responses.sweep(7) == 9
+    assert (responses.archive / "008-analyst-stale.md").read_text() == "late"
+    assert (responses.archive / "009-tester-stale.md").read_text() == "later"
+    assert responses.sweep(9) == 9
+
+
 def test_a_place_that_is_taken_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / ".tmp").write_text("")
     with pytest.raises(RunError, match="cannot be made"):

@@ -9,7 +9,7 @@ from quintet.api.status import AT_REST, FailureKind, TerminalStatus
 from quintet.config import Settings
 from quintet.errors import AgentError, MaybeDone, NoResponse, PassingFault, Refused, ResponseTimeout, TurnFailed
 from quintet.loop.clock import Clock
-from quintet.loop.journal import Event, GuardReleased, PermissionAsked, Reminded, ServerFault, StatusDoubted
+from quintet.loop.journal import Event, GuardReleased, PermissionAsked, Reminded, ServerFault, StatusDoubted, Warned
 from quintet.loop.responses import Look, Responses
 from quintet.roles import Role
 
@@ -235,6 +235,9 @@ class _Wait:
     def _remind(self) -> None:
         """Ask for the file; this re-arms the guard and the grace, never the timeout."""
         self.reminders += 1
+        if kept := self.handoff.responses.clear_irregular(self.request.role):
+            what = "left a link or a directory in place of its response file"
+            self.handoff.emit(Warned(text=f"{self.request.role} has {what}; it is kept as {kept.name}"))
         self.handoff.emit(Reminded(role=self.request.role.name, number=self.reminders))
         self.handoff.send(self.request.terminal_id, self.request.reminder, seconds=self._left())
         self.started, self.idle_since, self.armed_at = False, None, self.clock.now()

@@ -11,7 +11,7 @@ from typing import Final
 from quintet.errors import RunError
 from quintet.loop.markup import normalise
 from quintet.loop.prompts import RESPONSE_DIR, response_path_for
-from quintet.roles import Role
+from quintet.roles import ROLES, Role
 
 TMP: Final = RESPONSE_DIR.parent
 
@@ -74,6 +74,27 @@ class Responses:
             shutil.move(path, target)
         except OSError as error:
             raise RunError(f"{path}: cannot be moved to the archive ({error.strerror})") from None
+        return target
+
+    def sweep(self, sequence: int) -> int:
+        """Move what agents wrote after their steps were answered to the archive; the number of the last file there."""
+        for role in ROLES:
+            with contextlib.suppress(RunError):  # the run is over, and the next one clears it away
+                sequence += self.clear_stale_response(role, sequence + 1) is not None
+        return sequence
+
+    def clear_irregular(self, role: Role) -> Path | None:
+        """Move a link or a directory at a role's response path out of the way of the file that belongs there."""
+        path = self.response_path_for(role)
+        if not os.path.lexists(path) or (path.is_file() and not path.is_symlink()):
+            return None
+        number = 1
+        while os.path.lexists(target := self.archive / f"{role.output}-irregular-{number}"):
+            number += 1
+        try:
+            shutil.move(path, target)
+        except OSError:
+            return None
         return target
 
     def file_time(self) -> int:
