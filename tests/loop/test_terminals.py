@@ -67,6 +67,9 @@ class FakeServer:
     def exit_terminal(self, terminal_id: str) -> None:
         self._call("exit", terminal_id)
 
+    def delete_session(self, session_name: str) -> None:
+        self._call("delete", session_name)
+
     def forget_terminal(self, terminal_id: str) -> None:
         self._call("forget", terminal_id)
 
@@ -110,7 +113,7 @@ def test_created_in_role_order_and_saved_one_by_one(stage: Stage) -> None:
     assert [state.terminals[role.name].id for role in ROLES] == IDS
     assert state.session_name == "s"
     known = [[terminal.id for terminal in one.terminals.values() if terminal.id] for one in stage.saved]
-    assert known == [IDS[: i + 1] for i in range(5)]
+    assert known == [IDS[:i] for i in range(6)], "also before the first, so that its session is known"
 
 
 def test_all_are_created_before_any_is_waited_for(stage: Stage) -> None:
@@ -164,6 +167,7 @@ def test_a_failed_creation_ends_those_that_exist(stage: Stage, error: BaseExcept
         stage.init()
     assert isinstance(error, KeyboardInterrupt) or "programmer could not be started" in str(raised.value)
     assert stage.exited == set(IDS[:2])
+    assert ("delete", "s") in stage.server.calls, "the third may be there, although nobody was told"
 
 
 def test_a_cleanup_that_fails_hides_nothing(stage: Stage) -> None:
@@ -281,11 +285,14 @@ def test_a_lost_terminal_gets_another_in_the_same_session(ours: Stage, saved: St
     assert [state.terminals[role.name].id for role in ROLES] == [IDS[0], NEW[0], *IDS[2:]]
     assert ours.server.wishes == [("old", IDS[1])]
     assert ("forget", IDS[1]) in ours.server.calls
-    assert [state.terminals for state in ours.saved] == [state.terminals]
+    assert [state.terminals for state in ours.saved] == [saved.terminals, state.terminals]
+    assert not [name for method, name in ours.server.calls if method == "delete"], "the others are still in it"
     lost, created = ours.events
     assert (lost, created) == (
         TerminalLost(role="peer_analyst", terminal=IDS[1], reason="why"),
-        TerminalCreated(role="peer_analyst", terminal=NEW[0], provider="codex", seconds=0.0, continues=IDS[1]),
+        TerminalCreated(
+            role="peer_analyst", terminal=NEW[0], provider="codex", seconds=0.0, session="old", continues=IDS[1]
+        ),
     )
 
 
@@ -295,7 +302,9 @@ def test_where_all_are_lost_they_get_another_session(ours: Stage, saved: State) 
     assert state.session_name == "new"
     assert ours.server.wishes == [("new", terminal) for terminal in IDS]
     named = [[terminal.id for terminal in one.terminals.values()] for one in ours.saved]
-    assert named == [[*NEW[:number], *IDS[number:]] for number in range(1, 6)], "the next start finds the rest lost"
+    assert named == [[*NEW[:number], *IDS[number:]] for number in range(6)], "the next start finds the rest lost"
+    assert {one.session_name for one in ours.saved} == {"new"}, "it is known before it is there"
+    assert ("delete", "old") in ours.server.calls
 
 
 def test_a_conversation_that_cannot_go_on_begins_anew(ours: Stage, saved: State) -> None:

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,6 @@ from quintet.loop.driver import Driver
 from quintet.loop.journal import Warned
 from quintet.loop.plan import check_settings
 from quintet.loop.responses import TMP
-from quintet.loop.state import State
 from quintet.watch.showing import showing
 from quintet.watch.summary import title_of
 
@@ -58,14 +57,13 @@ def _report(folder: Path, *, quiet: bool) -> None:
         click.echo(f"The report is {written}")
 
 
-def _connect(wd: Path, servers: ExitStack, api: str, state: State) -> ApiClient:
+def _connect(wd: Path, servers: ExitStack, api: str, sessions: Sequence[str]) -> ApiClient:
     """A client of the server at the address; without one, of a server of the run's own."""
     if api:
         return ApiClient(api, str(wd), token=os.environ.get("QUINTET_TOKEN", "").strip())
     from quintet.server.embedded import EmbeddedServer  # noqa: PLC0415 - a run over another server needs none of it
     from quintet.watch.pages import Pages  # noqa: PLC0415
 
-    sessions = [state.session_name] if state.session_name else []
     discovery = wd / TMP / "server.json"
     pages = Pages(lambda: [wd], lasting=False)
     server = servers.enter_context(EmbeddedServer(sessions, discovery=discovery, pages=pages))

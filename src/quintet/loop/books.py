@@ -20,6 +20,8 @@ class Books:
         self.state = State()
         self.ours = False
         """whether the state file is this run's"""
+        self.partial: State | None = None
+        """what the state file tells of while terminals are being started"""
         self.notifier = Notifier(settings, self.warn)
         self._path = settings.state_file
         self._signals = signals
@@ -55,7 +57,7 @@ class Books:
 
     def save(self, state: State) -> None:
         """Make this the state, here and on disk."""
-        self.state = state
+        self.state, self.partial = state, None
         self.write(state)
 
     def write(self, state: State) -> None:
@@ -67,4 +69,5 @@ class Books:
     def write_partial(self, state: State) -> None:
         """Before the last terminal is ready a saved state names fewer than five, and nobody resumes into it."""
         if not has_all_terminals(state):
+            self.partial = state
             self.write(state)

@@ -33,23 +33,24 @@ from quintet.loop.prompts import Prompts
 from quintet.loop.recovery import Recovery
 from quintet.loop.responses import Responses
 from quintet.loop.saved import (
-    archive_state,
+    Found,
     can_resume,
     find_saved,
     has_all_terminals,
-    is_folder_name,
+    leave_behind,
     new_run_id,
     without_terminals,
 )
 from quintet.loop.signals import Interrupted, Signals
 from quintet.loop.state import State, Status
+from quintet.loop.strays import is_folder_name
 from quintet.loop.task import Task, given_task, saved_task
-from quintet.loop.terminals import REACH_SECONDS, Terminals, exit_terminals
+from quintet.loop.terminals import REACH_SECONDS, Terminals, end_session, exit_terminals
 from quintet.loop.tokens import Ledger
 from quintet.roles import Role
 
-Connect = Callable[[str, State], ApiClient]
-"""from an address (empty: bring your own server) and the run's state to a client"""
+Connect = Callable[[str, Sequence[str]], ApiClient]
+"""from an address (empty: bring your own server) and the names of the sessions that are there to a client"""
 EXIT_CODES: Final = {Status.PASS: 0, Status.FAIL: 1, Status.RUNNING: 1}
 TOKENS_USED_UP: Final = 3
 """the exit code of a run that has reached its limit of tokens"""
@@ -101,7 +102,7 @@ class Driver:
 
     def _run(self) -> int:
         found = find_saved(self.settings, self.books.warn)
-        task = self._resume(found.resumable) if found.resumable else self._start(found.old)
+        task = self._resume(found.resumable) if found.resumable else self._start(found)
         while not isinstance(step := flow.next_step(self.state, self.settings), Finished):
             self._carry_out(step, task)
         self._finish(step)
@@ -109,7 +110,7 @@ class Driver:
 
     # -- beginning
 
-    def _start(self, old: State | None) -> Task:
+    def _start(self, found: Found) -> Task:
         settings = self.settings
         task = given_task(settings)
         run_id = new_run_id()
@@ -122,27 +123,17 @@ class Driver:
             start_commit=start_commit(settings.wd),
         )
         state = flow.first_state(blank, settings)
-        self._open(state, settings.api)
+        self._open(state, settings.api, found.earlier)
         state = replace(state, session_name=self._session_name(run_id))
         told = journal.RunStarted(run_id=run_id, wd=state.wd, start_agent=settings.start_agent)
-        self.emit(told.model_copy(update={"start_commit": state.start_commit, "dirty": dirty_paths(settings)}))
+        more = {"start_commit": state.start_commit, "dirty": dirty_paths(settings), "session": state.session_name}
+        self.emit(told.model_copy(update=more))
         if settings.post_git_commit and (dirty := uncommitted(settings)):
             text = f"the work tree has {len(dirty)} uncommitted changes; they will be in the commit after a PASS"
             self.books.warn(text)
-        if old:
-            self._leave_behind(old, self.handoff.api)
+        leave_behind(found, settings, self.handoff.api, self.books.warn)
         self.books.save(self.terminals.init_new_run(state, self.books.write_partial))
         return task
-
-    def _leave_behind(self, old: State, api: ApiClient) -> None:
-        """Archive an old state; of a run that never came to its terminals, end those that it had."""
-        target = archive_state(self.settings, old)
-        if old.final_status is not Status.RUNNING:
-            return
-        if has_all_terminals(old):
-            self.books.warn(f"the unfinished run {old.run_id} is left behind; its state is {target}")
-        elif old.api == self.settings.api:
-            exit_terminals(api, old)
 
     def _resume(self, saved: State) -> Task:
         settings = self.settings
@@ -155,7 +146,7 @@ class Driver:
         )
         task = saved_task(saved.prompt, settings)
         self.books.ours = True
-        self._open(saved, saved.api)
+        self._open(saved, saved.api, [saved])
         step = flow.next_step(saved, settings)
         self.emit(journal.RunResumed(run_id=saved.run_id, step=getattr(step, "key", "")))
         if settings.prompt.strip() and settings.prompt != saved.prompt:
@@ -170,7 +161,7 @@ class Driver:
             if lost := self.terminals.verify_resume_terminals(self.state):
                 self._replace(step, lost)
             return
-        exit_terminals(self.handoff.api, self.state)
+        end_session(self.handoff.api, self.state)
         fresh = replace(without_terminals(self.state), session_name=self._session_name(self.state.run_id))
         fresh = self.terminals.init_new_run(fresh, self.books.write_partial)
         self._fold(step, Replaced(fresh.terminals, fresh.session_name))
@@ -179,13 +170,13 @@ class Driver:
         """A name of our own choice where the server is ours; another one each time, since the old may linger."""
         return f"{run_id}-{secrets.token_hex(2)}" if self.handoff.api.own else ""
 
-    def _open(self, state: State, api: str) -> None:
-        """Open the run's folder and its journal, and connect to the server."""
+    def _open(self, state: State, api: str, earlier: Sequence[State]) -> None:
+        """Open the run's folder and its journal, and connect to the server with the sessions of earlier states."""
         self.responses = Responses(self.settings.wd, state.run_id)
         self.responses.ensure_response_dir()
         self.books.open_journal(self.responses.archive)
         self.books.state = state
-        self.api = self.connect(api, state)
+        self.api = self.connect(api, [one.session_name for one in earlier if one.session_name])
         patience = Patience(self.clock, REACH_SECONDS)
         while True:
             try:
@@ -360,7 +351,8 @@ class Driver:
     # -- the end
 
     def _finish(self, step: Finished) -> None:
-        self.books.save(replace(self.state, final_status=step.status))
+        number = self.responses.sweep(self.state.sequence)
+        self.books.save(replace(self.state, final_status=step.status, sequence=number))
         if step.status is Status.PASS:
             post_process(replace(self.settings, prompt=self.state.prompt), self.books.note, self.books.warn)
         told = {"status": step.status, "round": self.state.current_round, **self._left()}
@@ -378,7 +370,7 @@ class Driver:
             return
         try:
             if self.books.ours:
-                self.books.save(replace(self.state, last_error=reason))
+                self.books.save(replace(self.books.partial or self.state, last_error=reason))
         except StateError as error:
             reason = f"{reason}; {error}"
         self._clean_up()
@@ -389,7 +381,7 @@ class Driver:
 
     def _clean_up(self) -> None:
         if self.settings.cleanup_on_exit and self.api:
-            exit_terminals(self.api, self.state)
+            (end_session if self.api.own else exit_terminals)(self.api, self.state)
 
     def _forget_terminals(self) -> None:
         """What was ended is not resumed into: the next start gives the same step to new terminals."""

@@ -29,6 +29,8 @@ class RunStarted(_Event):
     start_commit: str = ""
     dirty: tuple[str, ...] | None = None
     """what was not committed when it began, relative to the project; None where nobody looked"""
+    session: str = ""
+    """the server's name for the terminals, where it is known beforehand"""
 
 
 class RunResumed(_Event):
@@ -43,6 +45,7 @@ class TerminalCreated(_Event):
     terminal: str
     provider: str
     seconds: Number
+    session: str = ""
     continues: str = ""
     """the lost terminal whose conversation goes on in this one"""
 

@@ -1,18 +1,20 @@
 """The saved run in a project: whether to go on with it, and where it is kept when a new one begins."""
 
-import re
 import secrets
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from quintet.api.client import ApiClient
 from quintet.config import Settings
 from quintet.errors import RunError, StateError
 from quintet.loop.responses import TMP
 from quintet.loop.state import State, Status, load_state, put_aside
+from quintet.loop.strays import find_strays, is_folder_name
+from quintet.loop.terminals import end_session
 
 
 class Found(NamedTuple):
@@ -20,6 +22,13 @@ class Found(NamedTuple):
 
     resumable: State | None = None
     old: State | None = None
+    strays: Sequence[State] = ()
+    """runs whose state nobody can read any more, as far as their journals tell of them"""
+
+    @property
+    def earlier(self) -> list[State]:
+        """What there was before a new run."""
+        return [*self.strays, *([self.old] if self.old else [])]
 
 
 def find_saved(settings: Settings, warn: Callable[[str], None]) -> Found:
@@ -33,6 +42,8 @@ def find_saved(settings: Settings, warn: Callable[[str], None]) -> Found:
         warn(reason)
     if wish and reason:
         raise RunError(f"cannot resume: {reason}")
+    if saved is None:
+        return Found(strays=find_strays(settings))
     return Found(old=saved) if reason or wish is False else Found(resumable=saved)
 
 
@@ -52,6 +63,22 @@ def archive_state(settings: Settings, saved: State) -> Path:
     return target
 
 
+def leave_behind(found: Found, settings: Settings, api: ApiClient, warn: Callable[[str], None]) -> None:
+    """Archive an old state; of runs that never came to their terminals, or lost their state, end what they had."""
+    for stray in found.strays:
+        end_session(api, stray)
+    old = found.old
+    if old is None:
+        return
+    target = archive_state(settings, old)
+    if old.final_status is not Status.RUNNING:
+        return
+    if has_all_terminals(old):
+        warn(f"the unfinished run {old.run_id} is left behind; its state is {target}")
+    elif old.api == settings.api:
+        end_session(api, old)
+
+
 def has_all_terminals(saved: State) -> bool:
     """Whether the run had got beyond the creation of its terminals."""
     return all(terminal.id for terminal in saved.terminals.values())
@@ -65,18 +92,11 @@ def can_resume(saved: State) -> bool:
 def without_terminals(saved: State) -> State:
     """The same run for new terminals, which know nothing yet: the current step is asked for again."""
     blank = State()
-    return replace(
-        saved, terminals=blank.terminals, session_name="", full_summary_sent={}, dispatched="", dispatched_at=0
-    )
+    return replace(saved, terminals=blank.terminals, full_summary_sent={}, dispatched="", dispatched_at=0)
 
 
 def new_run_id() -> str:
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
-
-
-def is_folder_name(run_id: str) -> bool:
-    """Whether a run id from a file names a folder below `.tmp/`, and nothing else."""
-    return bool(re.fullmatch(r"\w[\w.-]{0,100}", run_id))
 
 
 def why_not(saved: State, wd: Path) -> str:

@@ -69,12 +69,15 @@ class Terminals:
             self.emit(Warned(text=f"{error}; once more, without the earlier conversation"))
             started = self._start(fresh, list(lost), {}, save_partial)
         _at_once(self.api.forget_terminal, list(previous.values()))
+        if started.session_name != state.session_name:  # a death in the middle of this may have left something in it
+            _at_once(self.api.delete_session, [state.session_name])
         return started
 
     def _start(self, state: State, roles: Sequence[Role], previous: Mapping[Role, str], save: Save) -> State:
         begun = self.clock.now()
         others = [terminal.id for terminal in state.terminals.values()]
         try:
+            save(state)  # a session that nobody has written down would outlive a kill for ever
             for role in roles:
                 try:
                     state = self._create(role, state, previous.get(role, ""))
@@ -84,7 +87,10 @@ class Terminals:
             self._wait_until_ready(state, roles, begun, resumed=bool(previous))
             self.rename(state, roles)
         except BaseException:
-            exit_terminals(self.api, state, spared=others)
+            if any(others):
+                exit_terminals(self.api, state, spared=others)
+            else:
+                end_session(self.api, state)  # one whose creation was not answered may be there all the same
             if previous:
                 _at_once(self.api.forget_terminal, [state.terminals[role.name].id for role in roles])
             raise
@@ -123,7 +129,7 @@ class Terminals:
                         self.emit(Warned(text=f"{role} cannot start without you{reason}"))
                 if status in AT_REST:
                     waiting.remove(role)
-                    self._tell_ready(role, terminal, round(self.clock.now() - begun, 3), resumed=resumed)
+                    self._tell_ready(role, state, round(self.clock.now() - begun, 3), resumed=resumed)
             if waiting and self.clock.now() - begun > READY_SECONDS:
                 names = ", ".join(role.name for role in waiting)
                 raise RunError(
@@ -132,8 +138,8 @@ class Terminals:
             if waiting:
                 self.clock.sleep(LOOK_SECONDS)
 
-    def _tell_ready(self, role: Role, terminal: Terminal, seconds: float, *, resumed: bool) -> None:
-        continues = ""
+    def _tell_ready(self, role: Role, state: State, seconds: float, *, resumed: bool) -> None:
+        terminal, continues = state.terminals[role.name], ""
         if resumed:
             continues = str(self.api.get_terminal(terminal.id).get("continues") or "")
         self.emit(
@@ -142,6 +148,7 @@ class Terminals:
                 terminal=terminal.id,
                 provider=terminal.provider,
                 seconds=seconds,
+                session=state.session_name,
                 continues=continues,
             )
         )
@@ -225,6 +232,13 @@ def exit_terminals(api: ApiClient, state: State, spared: Sequence[str] = ()) -> 
     """End every terminal that exists, all at once and within a bounded time: a server that hangs keeps nobody."""
     ids = [terminal.id for terminal in state.terminals.values() if terminal.id and terminal.id not in spared]
     _at_once(api.exit_terminal, ids)
+
+
+def end_session(api: ApiClient, state: State) -> None:
+    """End all that a run has started on the server, also what its state does not name."""
+    exit_terminals(api, state)
+    if state.session_name:
+        _at_once(api.delete_session, [state.session_name])
 
 
 def _at_once(order: Callable[[str], None], ids: Sequence[str]) -> None:

@@ -1,0 +1,41 @@
+"""Runs that have lost their state file: what their journals tell of the terminals that they may have left."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from quintet.config import Settings
+from quintet.loop.journal import Journal, RunFinished, RunStarted, TerminalCreated
+from quintet.loop.responses import TMP
+from quintet.loop.state import State, Terminal
+
+MOST: Final = 3
+"""runs that are looked at, from the newest on: older ones were cleared away when these began"""
+
+
+def find_strays(settings: Settings) -> list[State]:
+    """The unfinished runs of a project that have no state file any more, in no place."""
+    journals = sorted((settings.wd / TMP).glob("*/journal.jsonl"), key=lambda path: path.parent.name, reverse=True)
+    found = [_told_by(path) for path in journals[:MOST] if not (path.parent / settings.state_file.name).exists()]
+    return [state for state in found if state is not None]
+
+
+def is_folder_name(name: str) -> bool:
+    """Whether a name from a file names a folder below `.tmp/`, and nothing else."""
+    return bool(re.fullmatch(r"\w[\w.-]{0,100}", name))
+
+
+def _told_by(path: Path) -> State | None:
+    """A run as its journal shows it; None where it has ended."""
+    state = State(run_id=path.parent.name)
+    for event in Journal(path).read():
+        match event:
+            case RunFinished():
+                return None
+            case RunStarted(session=session) | TerminalCreated(session=session) if is_folder_name(session):
+                state = replace(state, session_name=session)
+        if isinstance(event, TerminalCreated) and event.role in state.terminals:
+            terminal = Terminal(event.terminal, event.provider)
+            state = replace(state, terminals=state.terminals | {event.role: terminal})
+    return state
