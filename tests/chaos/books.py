@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
@@ -9,11 +10,12 @@ from typing import Any, Final
 from quintet.errors import StateError
 from quintet.loop.markup import normalise
 from quintet.loop.state import State, load_state
+from quintet.roles import ROLES
 
 STATE: Final = Path(".tmp") / "quintet-state.json"
 _WHY: Final = frozenset({"noted", "warned"})
-_EVIDENT: Final = frozenset({"terminal_created"})
-"""events that say by themselves that a fresh agent needs its prompt"""
+_EVIDENT: Final = frozenset({"terminal_created", "turn_failed", "limit_reached"})
+"""events that say by themselves that an agent needs its prompt once more"""
 
 
 class Books:
@@ -49,6 +51,11 @@ class Books:
                     continue
         return found
 
+    def left_behind(self) -> set[str]:
+        """The terminals of unfinished runs that the user has turned away from, as the journal has warned."""
+        states = [load_state(path) for path in self.wd.glob(f".tmp/*/{STATE.stem}*.json")]
+        return {terminal.id for state in states if state for terminal in state.terminals.values()}
+
     def lost(self, written: Iterable[bytes]) -> list[str]:
         """Complaints about responses that are neither in the outputs nor in an archive."""
         state = self.state()
@@ -72,7 +79,7 @@ class Books:
         return [
             f"the prompt {key} arrived {number} times, and the journal does not say why"
             for key, number in times.items()
-            if number - 1 > max((_reasons(events, run, key) for run, events in journals.items()), default=0)
+            if number - 1 > max((_reasons(events, run, key, number) for run, events in journals.items()), default=0)
         ]
 
 
@@ -81,14 +88,27 @@ def step_marker(run_id: str, step: str) -> str:
     return f"QUINTET_END_{hashlib.sha256(f'{run_id}{chr(10)}{step}'.encode()).hexdigest()[:16].upper()}"
 
 
-def _reasons(events: list[dict[str, Any]], run: str, key: str) -> int:
+def _reasons(events: list[dict[str, Any]], run: str, key: str, times: int) -> int:
     """How many repetitions of a step's prompt its journal gives a reason for."""
-    role, reasons = "", 0
-    for event in events:
-        if event["event"] == "prompt_sent" and key in (f"{run}-{event['step']}", step_marker(run, event["step"])):
-            role = event["role"]
-        elif role and event["event"] in _WHY:
-            reasons += role in event["text"]
-        elif role and event["event"] in _EVIDENT:
-            reasons += event["role"] == role
-    return reasons
+    sent = [
+        number
+        for number, event in enumerate(events)
+        if event["event"] == "prompt_sent" and _is_of(key, run, event["step"])
+    ]
+    if not sent:
+        return 0
+    role = events[sent[0]]["role"]
+    # where one could not be written down, all but the first creation of the terminal may have come in between
+    between = events[sent[0] :] if len(sent) >= times else events[len(ROLES) + 1 :]
+    return sum(_is_reason(event, role) for event in between)
+
+
+def _is_of(key: str, run: str, step: str) -> bool:
+    """Whether a prompt is of a step; a dispatch id also numbers the repetitions of a failed turn."""
+    return key == step_marker(run, step) or re.fullmatch(re.escape(f"{run}-{step}") + r"(-\d+)?", key) is not None
+
+
+def _is_reason(event: dict[str, Any], role: str) -> bool:
+    if event["event"] in _WHY:
+        return role in event["text"]
+    return event["event"] in _EVIDENT and bool(event["role"] == role)

@@ -4,6 +4,7 @@ import re
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -21,11 +22,12 @@ NO_VERDICT: Final = "I looked at it and it seems to be all right, more or less.\
 WRONG_VERDICT: Final = "REVIEW_RESULT: APPROVED|REVISE\nRESULT: PASS|FAIL\nREVIEW_NOTES:\n- <artifact>\n"
 HUGE: Final = "a line of a log that somebody has put into the reply\n" * 6000
 LATE_SECONDS: Final = 8.0
+LIMIT_SECONDS: Final = 3000.0
 _REMINDERS: Final = ("Your turn has ended, but", "You are expected to carry out the request in this file")
 
 MANNERS: Final = (
     "late", "empty", "huge", "pieces", "not UTF-8", "symlink", "directory", "silent", "hangs", "crashes",
-    "no verdict", "wrong verdict", "asks permission", "rests before it writes",
+    "no verdict", "wrong verdict", "asks permission", "rests before it writes", "its turn fails", "usage limit",
 )  # fmt: skip
 """what can be wrong with a turn"""
 
@@ -70,6 +72,7 @@ class Agent:
     waiting: list[str] = field(default_factory=list)
     screen: str = ""
     asking: bool = False
+    failure: dict[str, str | None] | None = None
     life: int = 0
     """changes when whatever it had in mind is over"""
 
@@ -86,6 +89,7 @@ class Agent:
             self.waiting.append(message)
             return
         self.turns += 1
+        self.failure = None
         manner = self.server.manner_for(self)
         self.status = "processing"
         work = self.server.random.choice((0.0, 0.1, 0.4, 3.0))
@@ -123,8 +127,18 @@ class Agent:
                 self._in_pieces(path, reply)
             case "silent":
                 self._rest()
+            case "its turn fails":
+                self._fail("server_error", "the stream was closed")
+            case "usage limit":
+                ends = datetime.fromtimestamp(self.server.clock.wall() + LIMIT_SECONDS, UTC)
+                self._fail("usage_limit", "you have hit your usage limit", ends.isoformat())
             case _:
                 self._finish(path, reply, manner)
+
+    def _fail(self, kind: str, text: str, resets_at: str | None = None) -> None:
+        """The turn ends without an answer, and the agent's record says why; CAO reads no records."""
+        self.failure = {"kind": kind, "text": text, "resets_at": resets_at}
+        self._rest()
 
     def _until_answered(self, path: Path | None, reply: bytes, tries: int = 60) -> None:
         """Where nobody answers, the user does in the end."""

@@ -3,7 +3,7 @@
 import shutil
 import tempfile
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -13,7 +13,7 @@ from quintet.api.client import ApiClient
 from quintet.config import Settings
 from quintet.errors import QuintetError
 from quintet.loop.driver import Driver
-from quintet.loop.state import State, Status
+from quintet.loop.state import Status
 from tests.chaos.books import STATE, Books
 from tests.chaos.outcome import KILLED, PASSED, Outcome
 from tests.chaos.sim import plan as kinds
@@ -21,12 +21,12 @@ from tests.chaos.sim.clock import Overtime, SimulatedClock
 from tests.chaos.sim.disk import Disk
 from tests.chaos.sim.moments import Killed, Moments
 from tests.chaos.sim.plan import Fault, Plan
-from tests.chaos.sim.server import SimulatedServer, SimulatedTransport
+from tests.chaos.sim.server import SimulatedServer, SimulatedTransport, full_name
 from tests.stub.replies import TASK
 
 SHARED_MEMORY: Final = Path("/dev/shm")
 MOST_STARTS: Final = 8
-RUN_SECONDS: Final = 4000.0
+RUN_SECONDS: Final = 12_000.0
 """simulated seconds that one start may take: far more than all its waits together"""
 AWAY_SECONDS: Final = 40.0
 FOLDERS: Final = (".tmp", ".tmp/agent-responses", "")
@@ -66,9 +66,9 @@ class World:
             resume=self.resume,
         )
 
-    def connect(self, api: str, state: State) -> ApiClient:
-        """Our own server inside a run serves only the session of its state and those that are created through it."""
-        only = None if api else {state.session_name}
+    def connect(self, api: str, sessions: Sequence[str]) -> ApiClient:
+        """Our own server inside a run serves only the sessions of its states and those that are created through it."""
+        only = None if api else {full_name(session) for session in sessions}
         return ApiClient(api or "http://embedded", str(self.wd), transport=SimulatedTransport(self.server, only))
 
     def arm(self, fault: Fault, moments: int, turns: int) -> None:
@@ -131,7 +131,7 @@ class World:
         self.server.wake_the_hung()
         self.clock.elapse(self.random.choice((0.5, 30.0)))
         if self.truncate and self.books.state_file.exists():
-            self.truncate = False
+            self.truncate, self.server.state_torn = False, True
             text = self.books.state_file.read_bytes()
             self.books.state_file.write_bytes(text[: int(self.random.random() * len(text))])
         failed = [said for said in outcome.said if "the agent has failed or is gone" in said]
@@ -186,5 +186,5 @@ def _judge(world: World, outcome: Outcome) -> None:
     complaints += books.lost(server.written)
     complaints += books.repeated(arrival.key for arrival in server.arrivals)
     known = {terminal.id for terminal in state.terminals.values()} if state and not world.plan.cleanup else set[str]()
-    if left := server.living - known:
+    if left := server.living - server.unheard_of - known - books.left_behind():
         complaints.append(f"terminals are left running that nobody knows of: {', '.join(sorted(left))}")

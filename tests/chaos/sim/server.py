@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, unquote
 import httpx
 
 from quintet.api.client import OWN_SERVICE
+from quintet.roles import ROLES
 from tests.chaos.sim.agents import BY_PROFILE, Agent, is_reminder
 from tests.chaos.sim.clock import SimulatedClock
 from tests.chaos.sim.disk import Disk
@@ -53,6 +54,7 @@ class SimulatedServer:
     hung: list[Callable[[], None]] = field(default_factory=list)
     """what those would do next that do nothing"""
     turns: int = 0
+    state_torn: bool = False
     _created: int = 0
     _only: set[str] | None = None
     """the sessions that the server of the present request looks after"""
@@ -79,6 +81,14 @@ class SimulatedServer:
     @property
     def living(self) -> set[str]:
         return {agent.id for agent in self.agents.values() if agent.alive}
+
+    @property
+    def unheard_of(self) -> set[str]:
+        """Terminals that a run cannot know: CAO chooses the name of a session, and this is told before all are ready
+        only in one answer, and then in the state file."""
+        sessions = [agent.session for agent in self.agents.values()]
+        most = len(ROLES) - 1 if self.state_torn else 1
+        return {agent.id for agent in self.agents.values() if not self.own and sessions.count(agent.session) <= most}
 
     # -- requests
 
@@ -142,17 +152,28 @@ class SimulatedServer:
             case "GET", ["health"]:
                 return 200, {"status": "ok", "service": OWN_SERVICE if self.own else "cli-agent-orchestrator"}
             case "POST", ["sessions"]:
-                return 201, self._create(params, f"cao-{params.get('session_name', 'simulated')}")
+                return 201, self._create(params, full_name(params.get("session_name", f"simulated-{self._created}")))
             case "POST", ["sessions", name, "terminals"]:
-                name = unquote(name)
+                name = full_name(unquote(name))
                 if not self._served(name) or not any(agent.session == name for agent in self.agents.values()):
                     return 404, {"detail": f"Session '{name}' not found"}
                 return 201, self._create(params, name)
+            case "DELETE", ["sessions", name]:
+                return self._end_session(full_name(unquote(name)))
             case _, ["terminals", terminal, *rest] if terminal in self.agents and self._served(
                 self.agents[terminal].session
             ):
                 return self._terminal(method, self.agents[terminal], rest, params)
         return 404, {"detail": f"'{'/'.join(parts)}' not found"}
+
+    def _end_session(self, name: str) -> Answer:
+        doomed = [agent for agent in self.agents.values() if agent.session == name]
+        if not doomed or not self._served(name):
+            return 404, {"detail": f"Session '{name}' not found"}
+        for agent in doomed:
+            agent.end("its session was ended")
+            del self.agents[agent.id]
+        return 200, {"success": True}
 
     def _served(self, session: str) -> bool:
         return self._only is None or session in self._only
@@ -170,7 +191,7 @@ class SimulatedServer:
         shown: dict[str, Any] = {"id": agent.id, "session_name": agent.session, "status": agent.status}
         if self.own:
             last = agent.dispatches[-1] if agent.dispatches else None
-            shown |= {"dispatch_id": last, "reason": agent.reason or None, "turn": agent.turns}
+            shown |= {"dispatch_id": last, "reason": agent.reason or None, "failure": agent.failure}
         return shown
 
     def _terminal(self, method: str, agent: Agent, rest: list[str], params: dict[str, str]) -> Answer:
@@ -211,6 +232,11 @@ class SimulatedServer:
             self.arrivals.append(Arrival(dispatch or marker(message), agent.role.name, agent.id))
         agent.take(message)
         return 200, {"success": True}
+
+
+def full_name(session: str) -> str:
+    """Every session's name begins so."""
+    return session if session.startswith("cao-") else f"cao-{session}"
 
 
 def marker(message: str) -> str:
