@@ -52,9 +52,25 @@ class Books:
         return found
 
     def left_behind(self) -> set[str]:
-        """The terminals of unfinished runs that the user has turned away from, as the journal has warned."""
+        """The terminals that a journal has warned of: of runs that the user has turned away from, and those that a
+        server which was away did not end."""
         states = [load_state(path) for path in self.wd.glob(f".tmp/*/{STATE.stem}*.json")]
+        if any("some terminals may live on" in event.get("text", "") for event in self._last_journal()):
+            states.append(self.state())
         return {terminal.id for state in states if state for terminal in state.terminals.values()}
+
+    def _last_journal(self) -> list[dict[str, Any]]:
+        journals = self.journals()
+        return journals[max(journals)] if journals else []
+
+    def terminals(self) -> set[str]:
+        """Every terminal that a journal names."""
+        return {
+            event["terminal"]
+            for events in self.journals().values()
+            for event in events
+            if event["event"] == "terminal_created"
+        }
 
     def lost(self, written: Iterable[bytes]) -> list[str]:
         """Complaints about responses that are neither in the outputs nor in an archive."""

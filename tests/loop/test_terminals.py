@@ -13,7 +13,7 @@ from quintet.config import Settings
 from quintet.errors import ApiError, MaybeDone, PassingFault, Refused, RunError, TerminalGone
 from quintet.loop.journal import Event, TerminalCreated, TerminalLost, Warned
 from quintet.loop.state import State, Terminal
-from quintet.loop.terminals import READY_SECONDS, RENAME_SECONDS, Terminals, exit_terminals
+from quintet.loop.terminals import READY_SECONDS, RENAME_SECONDS, Terminals, end_session, exit_terminals
 from quintet.roles import ROLES
 from tests.stub.fake import ERROR, IDLE, PROCESSING, UNKNOWN, WAITING, FakeClock
 
@@ -238,6 +238,18 @@ def test_another_provider_than_configured_is_a_warning_that_names_both(stage: St
     assert "tester" in warning
     assert "kiro_cli" in warning
     assert "codex" in warning
+
+
+def test_ending_tells_whether_the_server_has_answered(stage: Stage, saved: State) -> None:
+    api = cast(ApiClient, stage.server)
+    assert exit_terminals(api, saved)
+    stage.server.fault = lambda method, _: Refused("no such thing") if method == "exit" else None
+    assert exit_terminals(api, saved), "what cannot be ended by anybody is over"
+    stage.server.fault = lambda _, terminal: PassingFault("refused") if terminal == IDS[2] else None
+    assert not exit_terminals(api, saved)
+    assert end_session(api, State(session_name="s"))
+    stage.server.fault = lambda method, _: MaybeDone("dropped") if method == "delete" else None
+    assert not end_session(api, State(session_name="s"))
 
 
 def test_ending_leaves_out_what_does_not_exist(stage: Stage, saved: State) -> None:

@@ -381,7 +381,9 @@ class Driver:
 
     def _clean_up(self) -> None:
         if self.settings.cleanup_on_exit and self.api:
-            (end_session if self.api.own else exit_terminals)(self.api, self.state)
+            ended = (end_session if self.api.own else exit_terminals)(self.api, self.state)
+            if not ended:
+                self.books.warn("some terminals may live on: their server did not say that it has ended them")
 
     def _forget_terminals(self) -> None:
         """What was ended is not resumed into: the next start gives the same step to new terminals."""

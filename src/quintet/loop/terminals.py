@@ -228,30 +228,38 @@ class Terminals:
 GONE: Final = "it is gone"
 
 
-def exit_terminals(api: ApiClient, state: State, spared: Sequence[str] = ()) -> None:
-    """End every terminal that exists, all at once and within a bounded time: a server that hangs keeps nobody."""
+def exit_terminals(api: ApiClient, state: State, spared: Sequence[str] = ()) -> bool:
+    """End every terminal that exists, all at once and within a bounded time: a server that hangs keeps nobody.
+
+    False where it has not answered to all of that.
+    """
     ids = [terminal.id for terminal in state.terminals.values() if terminal.id and terminal.id not in spared]
-    _at_once(api.exit_terminal, ids)
+    return _at_once(api.exit_terminal, ids)
 
 
-def end_session(api: ApiClient, state: State) -> None:
+def end_session(api: ApiClient, state: State) -> bool:
     """End all that a run has started on the server, also what its state does not name."""
-    exit_terminals(api, state)
-    if state.session_name:
-        _at_once(api.delete_session, [state.session_name])
+    ended = exit_terminals(api, state)
+    return _at_once(api.delete_session, [state.session_name]) and ended
 
 
-def _at_once(order: Callable[[str], None], ids: Sequence[str]) -> None:
-    threads = [threading.Thread(target=_try, args=(order, terminal), daemon=True) for terminal in ids if terminal]
+def _at_once(order: Callable[[str], None], ids: Sequence[str]) -> bool:
+    answered: list[str] = []
+    wanted = [name for name in ids if name]
+    threads = [threading.Thread(target=_try, args=(order, name, answered), daemon=True) for name in wanted]
     for thread in threads:
         thread.start()
     deadline = time.monotonic() + EXIT_SECONDS
     for thread in threads:
         thread.join(max(deadline - time.monotonic(), 0.0))
+    return len(answered) == len(wanted)
 
 
-def _try(order: Callable[[str], None], terminal: str) -> None:
+def _try(order: Callable[[str], None], name: str, answered: list[str]) -> None:
     try:
-        order(terminal)
+        order(name)
+    except PassingFault:
+        return
     except ApiError:
-        return  # it is gone, or nobody can end it now
+        pass  # it is gone, or cannot be ended by anybody
+    answered.append(name)

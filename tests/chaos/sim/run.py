@@ -186,5 +186,5 @@ def _judge(world: World, outcome: Outcome) -> None:
     complaints += books.lost(server.written)
     complaints += books.repeated(arrival.key for arrival in server.arrivals)
     known = {terminal.id for terminal in state.terminals.values()} if state and not world.plan.cleanup else set[str]()
-    if left := server.living - server.unheard_of - known - books.left_behind():
+    if left := server.living - server.unheard_of(books.terminals()) - known - books.left_behind():
         complaints.append(f"terminals are left running that nobody knows of: {', '.join(sorted(left))}")

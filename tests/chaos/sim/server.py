@@ -11,7 +11,6 @@ from urllib.parse import parse_qsl, unquote
 import httpx
 
 from quintet.api.client import OWN_SERVICE
-from quintet.roles import ROLES
 from tests.chaos.sim.agents import BY_PROFILE, Agent, is_reminder
 from tests.chaos.sim.clock import SimulatedClock
 from tests.chaos.sim.disk import Disk
@@ -82,13 +81,14 @@ class SimulatedServer:
     def living(self) -> set[str]:
         return {agent.id for agent in self.agents.values() if agent.alive}
 
-    @property
-    def unheard_of(self) -> set[str]:
-        """Terminals that a run cannot know: CAO chooses the name of a session, and this is told before all are ready
-        only in one answer, and then in the state file."""
+    def unheard_of(self, told: set[str]) -> set[str]:
+        """Terminals that a run cannot know: CAO chooses the name of a session. Until all are ready and the journal
+        tells of them, it is only in one answer, and then in the state file."""
+        if self.own:
+            return set()
         sessions = [agent.session for agent in self.agents.values()]
-        most = len(ROLES) - 1 if self.state_torn else 1
-        return {agent.id for agent in self.agents.values() if not self.own and sessions.count(agent.session) <= most}
+        alone = {agent.id for agent in self.agents.values() if sessions.count(agent.session) == 1}
+        return alone | (self.living - told if self.state_torn else set())
 
     # -- requests
 
