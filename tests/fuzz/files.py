@@ -17,8 +17,9 @@ from quintet.config.table import AGENT_KINDS, TABLE
 from quintet.errors import QuintetError
 from quintet.loop.flow import Ask, next_step
 from quintet.loop.prompts import Prompts
-from quintet.loop.saved import archive_state, find_saved, is_folder_name, without_terminals
+from quintet.loop.saved import archive_state, find_saved, without_terminals
 from quintet.loop.state import State, load_state, save_state
+from quintet.loop.strays import is_folder_name
 from quintet.loop.task import Task, parse_task
 from quintet.providers.scripted.scenario import ACTIONS, load_part
 from quintet.roles import ROLES
