@@ -86,6 +86,9 @@ class ServerError(QuintetError):
 class ApiError(QuintetError):
     """The terminal server did not do what it was asked."""
 
+    detail: str = ""
+    """the server's own words"""
+
 
 class PassingFault(ApiError):  # noqa: N818
     """The server cannot be reached, or fails in a way that may pass."""

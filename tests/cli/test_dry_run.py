@@ -115,3 +115,22 @@ def test_a_config_and_a_task_are_told_apart(
 def test_two_of_a_kind_are_refused() -> None:
     with pytest.raises(ConfigError, match=r"a\.json, b\.json"):
         tell_apart([Path("a.json"), Path("b.json")])
+
+
+def test_the_task_of_a_run_that_goes_on_is_its_own(project: Project) -> None:
+    project.saved_run()
+    (project.wd / "other.md").write_text(TASK.replace("Add a greeting.", "Another thing."), encoding="utf-8")
+    assert "that of the saved run: Add a greeting." in project.run("other.md", "--dry-run").out
+    done = project.run("other.md")
+    assert done.code == 0, done.text
+    assert "RESUME=0 begins a new run" in done.text
+
+
+def test_a_folder_is_no_state_file(project: Project) -> None:
+    (project.wd / "src").mkdir()
+    for name in ("src", "/"):
+        done = project.run("task.md", "--state-file", name)
+        assert done.code == 1
+        assert "allowed: a file" in done.err
+        assert len(done.err.splitlines()) == 1
+    assert (project.wd / "src").is_dir()

@@ -86,7 +86,7 @@ def test_from_an_empty_project_to_a_commit(tmp_path: Path) -> None:
             assert (me.project / f".agents/skills/openspec-{skill}/SKILL.md").is_file()
         assert not (me.home / ".config/openspec").exists(), "the user's own settings of OpenSpec stay as they are"
         before = git(me.project, "status", "--porcelain")
-        assert "Nothing had to be done." in me.do("init", "--yes")
+        assert "Nothing was changed." in me.do("init", "--yes")
         assert git(me.project, "status", "--porcelain") == before
 
         me.do("new", "Write the answer down")

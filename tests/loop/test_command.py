@@ -1,6 +1,8 @@
 """Commands of the user and of tools: bounded, and nothing left behind."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -76,3 +78,17 @@ def test_bytes_that_are_not_utf8(tmp_path: Path) -> None:
 
 def test_the_last_line_of_nothing() -> None:
     assert command.Outcome(5, " \n").last_line == "exit code 5"
+
+
+def test_a_signal_during_the_start_leaves_no_process(tmp_path: Path) -> None:
+    """The shield lets it through only when somebody knows what to end."""
+
+    @contextmanager
+    def interrupted() -> Iterator[None]:
+        yield
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        command.run("echo $$ > pid; exec sleep 600", tmp_path, 60, shield=interrupted)
+    text = (tmp_path / "pid").read_text().strip() if (tmp_path / "pid").exists() else ""
+    assert not text or not Path(f"/proc/{text}").exists()

@@ -233,13 +233,21 @@ def test_cleanup_after_an_error_goes_on_with_new_terminals(project: Project) -> 
     assert project.roles.count(ANALYST.name) == 1, "what was delivered is not asked for again"
 
 
-@pytest.mark.parametrize("body", [b"<html>hello</html>", b"[]", b'{"service": 5'], ids=["html", "list", "half"])
-def test_an_address_that_is_no_terminal_server(project: Project, body: bytes) -> None:
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"<html>hello</html>", "is this a terminal server?"),
+        (b"[]", "is this a terminal server?"),
+        (b'{"service": 5', "only a part of it has come"),
+    ],
+    ids=["html", "list", "half"],
+)
+def test_an_address_that_is_no_terminal_server(project: Project, body: bytes, said: str) -> None:
     project.stub.faults["GET /health"] = [Fault(200 if body == b"[]" else 404, body=body)]
     project.stub.faults["POST /sessions"] = [Fault(200, body=body)]
     done = project.run()
     assert done.code == 1
-    assert "is this a terminal server?" in done.err
+    assert said in done.err
     assert "Traceback" not in done.err
     assert len(done.err.splitlines()) == 1
 

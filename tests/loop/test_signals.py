@@ -160,3 +160,19 @@ def test_last_words_are_not_interrupted_again() -> None:
         with signals.deferred():
             saved = True
     assert saved
+
+
+def test_a_signal_and_its_echo_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`timeout` sends its signal to the process and to the process's group."""
+    moments = iter([10.0, 10.01, 10.5])
+    ended: list[int] = []
+    monkeypatch.setattr("quintet.loop.signals.time.monotonic", lambda: next(moments))
+    monkeypatch.setattr("quintet.loop.signals.os._exit", ended.append)
+    signals = Signals()
+    with pytest.raises(Interrupted):
+        signals._handle(signal.SIGTERM, None)
+    signals._handle(signal.SIGTERM, None)
+    assert ended == []
+    with pytest.raises(Interrupted):  # the process would have ended here
+        signals._handle(signal.SIGTERM, None)
+    assert ended == [143]

@@ -11,7 +11,7 @@ from quintet.api.client import ApiClient
 from quintet.api.status import TerminalStatus
 from quintet.config import Settings
 from quintet.errors import ApiError, MaybeDone, PassingFault, Refused, RunError, TerminalGone
-from quintet.loop.journal import Event, TerminalCreated, TerminalLost, Warned
+from quintet.loop.journal import Event, PermissionAsked, TerminalCreated, TerminalLost, Warned
 from quintet.loop.state import State, Terminal
 from quintet.loop.terminals import READY_SECONDS, RENAME_SECONDS, Terminals, end_session, exit_terminals
 from quintet.roles import ROLES
@@ -141,7 +141,7 @@ def test_minutes_to_start_are_no_error(stage: Stage) -> None:
 def test_a_question_at_the_start_is_told_once_with_what_the_user_has_to_do(stage: Stage) -> None:
     stage.server.status = lambda terminal, now: WAITING if terminal == IDS[0] and now < 20 else IDLE
     stage.init()
-    assert stage.warnings == [f"analyst cannot start without you (no {IDS[0]})"]
+    assert [event.reason for event in stage.events if isinstance(event, PermissionAsked)] == [f"no {IDS[0]}"]
 
 
 def test_never_ready_is_an_error_that_names_who(stage: Stage) -> None:

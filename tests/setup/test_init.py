@@ -47,7 +47,7 @@ def test_twice_changes_nothing(desk: Desk) -> None:
     before = desk.files()
     done = desk.quintet("init", "--yes")
     assert done.exit_code == 0
-    assert "Nothing had to be done." in done.output
+    assert "Nothing was changed." in done.output
     assert desk.files() == before
 
 

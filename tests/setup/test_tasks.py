@@ -67,7 +67,6 @@ def test_a_task_needs_words(desk: Desk, sentence: str) -> None:
     [
         ("Crème brûlée, now!", "creme-brulee-now"),
         ("../../etc/passwd", "etc-passwd"),
-        ("日本語", "task"),
         ("word " * 40, "-".join(["word"] * 12)),
         ("x" * 200, "x" * 60),
     ],
@@ -100,3 +99,35 @@ def test_a_task_file_that_cannot_be_read(desk: Desk) -> None:
     assert isinstance(desk.quintet("lint", "nowhere.md").exception, ConfigError)
     (desk.wd / "t.md").write_bytes(b"\xff\xfe\x00")
     assert "UTF-8" in str(desk.quintet("lint", "t.md").exception)
+
+
+def test_quotes_may_be_forgotten(desk: Desk) -> None:
+    assert desk.quintet("new", "Add", "a", "json", "option").exit_code == 0
+    assert (desk.wd / "tasks/add-a-json-option.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("sentence", "name"),
+    [
+        ("日本語 タスク", "日本語-タスク"),
+        ("Straße über Nacht", "strasse-uber-nacht"),
+        ("?!", "task"),
+        ("Привет мир", "привет-мир"),
+    ],
+)
+def test_a_title_in_any_alphabet_gives_a_name(sentence: str, name: str) -> None:
+    assert slug(sentence) == name
+
+
+def test_bytes_that_are_no_text_do_not_leave_half_a_file(desk: Desk) -> None:
+    done = desk.quintet("new", "caf\udce9 bar")
+    assert done.exit_code == 0, done.output
+    (path,) = (desk.wd / "tasks").iterdir()
+    assert "bar" in path.read_text()
+
+
+def test_a_task_file_is_told_by_its_name(desk: Desk) -> None:
+    error = desk.quintet("new", "Do it", "-o", "task.json").exception
+    assert isinstance(error, TaskError)
+    assert ".md" in str(error)
+    assert not (desk.wd / "task.json").exists()

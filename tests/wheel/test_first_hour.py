@@ -77,7 +77,7 @@ def user(command: Path) -> Iterator[User]:
 
 def test_from_nothing_to_a_passed_test(user: User) -> None:
     assert "written        quintet.json" in user.do("init", "--provider", "scripted", "--yes")
-    assert "Nothing had to be done." in user.do("init", "--provider", "scripted", "--yes")
+    assert "Nothing was changed." in user.do("init", "--provider", "scripted", "--yes")
     user.do("new", "Write the answer down")
     task = "tasks/write-the-answer-down.md"
     assert "error: a blank of the template is left" in user.do("lint", task, code=1)

@@ -202,7 +202,9 @@ class ApiClient:
         if response.status_code in _LATER:
             raise PassingFault(f"{what}: answered {response.status_code} ({_detail(response)})")
         if response.status_code >= _ERROR:
-            raise Refused(f"{what}: answered {response.status_code} ({_detail(response)})")
+            refused = Refused(f"{what}: answered {response.status_code} ({_detail(response)})")
+            refused.detail = _detail(response)
+            raise refused
         return self._object(response, what)
 
     @staticmethod

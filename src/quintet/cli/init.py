@@ -27,7 +27,7 @@ def init(wd: Path, provider: str | None, with_openspec: bool | None, yes: bool) 
     providers = list(dict.fromkeys([chosen, *agents]))
     changed = _openspec(wd, providers, with_openspec, yes)
     if not changed and not any(act.is_change for act in acts):
-        click.echo("\nNothing had to be done.")
+        click.echo("\nNothing was changed.")
     click.echo('\nNext:\n  quintet new "what you want, in one line"\n  quintet doctor')
 
 

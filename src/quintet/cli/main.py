@@ -1,5 +1,6 @@
 """The command `quintet`."""
 
+import errno
 import sys
 from pathlib import Path
 from typing import Any
@@ -143,5 +144,10 @@ def main() -> None:
         code = 1
     except BrokenPipeError:
         sys.stderr.close()
+        code = 1
+    except OSError as error:
+        if error.filename is None and error.errno != errno.ENOENT:
+            raise  # not about a file: a bug
+        click.echo(f"quintet: {error.filename or 'the current directory'}: {error.strerror}", err=True)
         code = 1
     sys.exit(code if isinstance(code, int) else 0)

@@ -35,8 +35,7 @@ def show_plan(config_file: Path | None, flags: dict[str, Any], as_json: bool) ->
 
 
 def _rows(settings: Settings, found: Plan, config: Path | None) -> list[tuple[str, str]]:
-    task = settings.prompt_file or "the setting prompt"
-    saved = "; the task is the saved one" if found.resumes else ""
+    task = "that of the saved run" if found.resumes else settings.prompt_file or "the setting prompt"
     after = [
         *(["the OpenSpec change is archived"] if settings.post_openspec_archive else []),
         *(["the work tree is committed"] if settings.post_git_commit else []),
@@ -44,7 +43,7 @@ def _rows(settings: Settings, found: Plan, config: Path | None) -> list[tuple[st
     return [
         ("project", str(settings.wd)),
         ("settings", str(config) if config else "no config file; defaults, variables and options"),
-        ("task", f"{task}{saved}: {title_of(settings.prompt)}"),
+        ("task", f"{task}: {title_of(found.task)}"),
         (
             "run",
             f"goes on with {found.resumes} at {_step(found)}" if found.resumes else f"new, begins at {_step(found)}",
@@ -71,4 +70,4 @@ def _agent(settings: Settings, name: str) -> str:
 def _limits(settings: Settings) -> str:
     least, most = settings.min_review_cycles_before_approval, settings.max_review_cycles
     tokens = f", {settings.max_tokens} tokens" if settings.max_tokens else ""
-    return f"{settings.max_rounds} rounds; {most} reviews a phase, approval from the {max(least, 1)}. on{tokens}"
+    return f"{settings.max_rounds} rounds; {most} reviews a phase, approval from review {max(least, 1)} on{tokens}"

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -11,13 +11,15 @@ from typing import Any
 import click
 
 from quintet.api.client import ApiClient
-from quintet.config import load_settings
+from quintet.config import Settings, load_settings
 from quintet.loop.driver import Driver
-from quintet.loop.journal import Warned
+from quintet.loop.journal import Event, Journal, RunResumed, Warned
 from quintet.loop.plan import check_settings
 from quintet.loop.responses import TMP
 from quintet.watch.showing import showing
 from quintet.watch.summary import title_of
+
+SCRIPTED, SCENARIO_VARIABLE = "scripted", "QUINTET_SCENARIO"
 
 
 def run(
@@ -35,13 +37,31 @@ def run(
     with ExitStack() as servers:
         with showing(settings.wd, plain=plain, as_json=as_json, must_go_on=True) as show:
             show.title(title_of(settings.prompt))
-            driver = Driver(settings, partial(_connect, settings.wd, servers), [show])
-            for warning in loaded.warnings:
+
+            def tell(event: Event) -> None:
+                if isinstance(event, RunResumed):
+                    show.title(title_of(driver.state.prompt))
+                    show.earlier(list(Journal(settings.wd / TMP / event.run_id / "journal.jsonl").read())[:-1])
+                show(event)
+
+            driver = Driver(settings, partial(_connect, settings.wd, servers), [tell])
+            for warning in (*loaded.warnings, *_without_script(settings, env)):
                 driver.emit(Warned(text=warning))
             code = driver.run()
         if driver.state.run_id:
             _report(settings.wd / TMP / driver.state.run_id, quiet=as_json or not sys.stdout.isatty())
     return code
+
+
+def _without_script(settings: Settings, env: Mapping[str, str]) -> Iterator[str]:
+    """Scripted agents that nobody has given a script say the same for hours."""
+    if env.get(SCENARIO_VARIABLE) or settings.api:
+        return
+    names = [
+        name for name, agent in settings.agents.items() if agent.provider == SCRIPTED and "--scenario" not in agent.args
+    ]
+    if names:
+        yield f"{', '.join(names)}: without a script they say only: Done.; set {SCENARIO_VARIABLE} to a scenario file"
 
 
 def _report(folder: Path, *, quiet: bool) -> None:

@@ -29,14 +29,14 @@ def init_command(wd: Path, provider: str | None, with_openspec: bool | None, yes
 
 
 @click.command("new")
-@click.argument("task")
+@click.argument("task", nargs=-1, metavar="TASK")
 @wd_option
 @click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="The file; else tasks/NAME.md.")
-def new_command(task: str, wd: Path, output: Path | None) -> None:
+def new_command(task: tuple[str, ...], wd: Path, output: Path | None) -> None:
     """Begin a task file from one line that says what you want."""
     from quintet.setup.tasks import new_task  # noqa: PLC0415
 
-    path = os.path.relpath(new_task(task, wd, output))
+    path = os.path.relpath(new_task(" ".join(task), wd, output))
     click.echo(f"Written: {path}\n\nNext:\n  fill in its blanks\n  quintet lint {path}\n  quintet run {path}")
 
 
@@ -107,4 +107,7 @@ def clean_command(*, wd: Path, terminals: bool, runs: bool, keep: int, dry_run: 
         *dead_word(wd),
         *(old_runs(wd, keep) if runs else ()),
     ]
+    more = not terminals and any(True for _ in ended_sessions())
     clean(found, dry_run=dry_run, yes=yes)
+    if more:
+        click.echo("Terminals of runs that have ended live on; quintet clean --terminals ends them.")

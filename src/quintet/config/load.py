@@ -247,6 +247,8 @@ def _paths(values: dict[str, Any], cwd: Path, found: Mapping[str, _Found]) -> di
         given = _quote(values.get("wd", str(wd)))
         raise ConfigError(f"{place}: found {given}, allowed: an existing folder")
     paths: dict[str, Any] = {"wd": wd, "state_file": path_of("state_file", wd / STATE_FILE)}
+    if os.path.isdir(paths["state_file"]) and "state_file" in found:  # noqa: PTH112 - as above
+        raise ConfigError(f"{found['state_file'].place}: found the folder {paths['state_file']}, allowed: a file")
     if values.get("prompts_dir"):
         paths["prompts_dir"] = str(path_of("prompts_dir", ""))
     if "prompt_file" in values:

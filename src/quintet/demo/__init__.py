@@ -16,6 +16,8 @@ TASK_FILE = "task.md"
 
 def prepare(folder: Path | None) -> Path:
     """Make the demo's project in a new folder: a git repository with one commit, the task and the agents' script."""
+    if shutil.which("git") is None:
+        raise RunError("git is not installed: the demo's project is a git repository")
     if folder is None:
         folder = Path(tempfile.mkdtemp(prefix="quintet-demo-"))
     elif folder.exists() and any(folder.iterdir()):

@@ -5,11 +5,13 @@ import os
 import signal
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+Shield = Callable[[], AbstractContextManager[None]]
 LONGEST_OUTPUT: Final = 1_000_000
 """bytes that are kept, half from the beginning and half from the end"""
 NOT_FOUND: Final = 127
@@ -29,32 +31,43 @@ class Outcome:
         return lines[-1] if lines else f"exit code {self.exit_code}"
 
 
-def run(command: str | Sequence[str], cwd: Path, timeout: float, env: Mapping[str, str] | None = None) -> Outcome:
-    """Run a shell line (a text) or a program (a list) in a process group of its own, and wait for it."""
+def run(
+    command: str | Sequence[str],
+    cwd: Path,
+    timeout: float,
+    env: Mapping[str, str] | None = None,
+    shield: Shield = contextlib.nullcontext,
+) -> Outcome:
+    """Run a shell line (a text) or a program (a list) in a process group of its own, and wait for it.
+
+    The shield keeps signals away from the start: one in its middle would leave a process that nobody ends.
+    """
     with contextlib.ExitStack() as files:
         try:
             output = files.enter_context(tempfile.TemporaryFile())
         except OSError as error:
             return Outcome(NOT_FOUND, f"there is no room for the output of a command ({error.strerror})")
+        process = None
         try:
-            process = subprocess.Popen(
-                command,
-                shell=isinstance(command, str),
-                cwd=cwd,
-                env={**os.environ, **(env or {})},
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        except OSError as error:
-            return Outcome(NOT_FOUND, f"{error.filename}: {error.strerror}")
-        try:
+            with shield():
+                process = subprocess.Popen(
+                    command,
+                    shell=isinstance(command, str),
+                    cwd=cwd,
+                    env={**os.environ, **(env or {})},
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
             code = process.wait(timeout)
         except subprocess.TimeoutExpired:
             code = TIMED_OUT
+        except OSError as error:
+            return Outcome(NOT_FOUND, f"{error.filename}: {error.strerror}")
         finally:
-            _end_group(process)
+            if process is not None:
+                _end_group(process)
         text = _read(output.fileno())
     return Outcome(code, text if code != TIMED_OUT else f"{text}\n(did not end within {timeout:g} s)")
 

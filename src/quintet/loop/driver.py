@@ -150,7 +150,8 @@ class Driver:
         step = flow.next_step(saved, settings)
         self.emit(journal.RunResumed(run_id=saved.run_id, step=getattr(step, "key", "")))
         if settings.prompt.strip() and settings.prompt != saved.prompt:
-            self.books.warn("the prompt differs from that of the saved run, which goes on with its own")
+            own = "the prompt differs from that of the saved run, which goes on with its own"
+            self.books.warn(f"{own}; RESUME=0 begins a new run")
         self._find_terminals(step)
         self.books.save(replace(self.state, last_error=""))
         return task
@@ -225,7 +226,9 @@ class Driver:
     def _verify(self, step: Verify) -> None:
         """Let the user's command have the last word, and keep what it says."""
         self.books.note(f"the tester's PASS is verified with `{step.command}`")
-        outcome = command.run(step.command, self.settings.wd, self.settings.response_timeout)
+        outcome = command.run(
+            step.command, self.settings.wd, self.settings.response_timeout, shield=self.signals.deferred
+        )
         with self.signals.deferred():
             number = self.state.sequence + 1
             kept = self.responses.keep_output(number, step.command, outcome.exit_code, outcome.output)

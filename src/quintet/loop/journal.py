@@ -206,6 +206,8 @@ class PermissionAsked(_Event):
     role: str
     terminal: str
     accepted: bool
+    reason: str = ""
+    """what it cannot start without, where that is so"""
 
 
 class StatusDoubted(_Event):

@@ -50,6 +50,8 @@ def _message(event: Event) -> str:
             return f"{status} after round {number}"
         case RunStopped(reason=reason):
             return f"stopped: {reason}"
+        case PermissionAsked(accepted=False, role=role, reason=reason) if reason:
+            return f"{role} cannot start without you: {reason}"
         case PermissionAsked(accepted=False, role=role, terminal=terminal):
             return f"{role} asks for permission in terminal {terminal}"
         case LimitReached(role=role, text=text, until=until):

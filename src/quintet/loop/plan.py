@@ -20,6 +20,8 @@ class Plan:
     step: Step
     prompt: str
     """empty where the step needs none"""
+    task: str = ""
+    """the text that the run is about"""
     resumes: str = ""
     """the run that is gone on with; empty for a new one"""
 
@@ -32,7 +34,7 @@ def plan(settings: Settings) -> Plan:
     state = saved or flow.first_state(State(wd=str(settings.wd)), settings)
     step = flow.next_step(state, settings)
     prompt = Prompts(settings, task, state).build(step) if isinstance(step, Ask) else ""
-    return Plan(step, prompt, saved.run_id if saved else "")
+    return Plan(step, prompt, saved.prompt if saved else settings.prompt, saved.run_id if saved else "")
 
 
 def check_settings(settings: Settings) -> None:

@@ -3,10 +3,14 @@
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, Final
+
+ECHO_SECONDS: Final = 0.1
+"""within which the same signal is one and the same: `timeout` sends it to the process and to its group"""
 
 
 class Interrupted(BaseException):
@@ -24,6 +28,7 @@ class Signals:
         self._pending: int | None = None
         self._deferred = 0
         self._last = False
+        self._heard = (0, float("-inf"))
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> "Signals":
@@ -54,6 +59,9 @@ class Signals:
         self._last = True
 
     def _handle(self, number: int, _frame: FrameType | None) -> None:
+        before, self._heard = self._heard, (number, time.monotonic())
+        if before[0] == number and self._heard[1] - before[1] < ECHO_SECONDS:
+            return
         if self._pending or self._last:
             os._exit(128 + number)
         self._pending = number

@@ -82,7 +82,8 @@ class Terminals:
                 try:
                     state = self._create(role, state, previous.get(role, ""))
                 except ApiError as error:
-                    raise RunError(f"{role} could not be started: {error}") from error
+                    reason = error.detail if self.api.own and error.detail else str(error)
+                    raise RunError(f"{role} could not be started: {reason}") from error
                 save(state)
             self._wait_until_ready(state, roles, begun, resumed=bool(previous))
             self.rename(state, roles)
@@ -124,9 +125,8 @@ class Terminals:
                     raise RunError(f"{role} (terminal {terminal.id}): {terminal.provider} did not start{reason}")
                 if asks and role not in asking:
                     asking.add(role)
-                    self.emit(PermissionAsked(role=role.name, terminal=terminal.id, accepted=False))
-                    if reason := self.api.get_reason(terminal.id):
-                        self.emit(Warned(text=f"{role} cannot start without you{reason}"))
+                    reason = self.api.get_reason(terminal.id).strip(" ()")
+                    self.emit(PermissionAsked(role=role.name, terminal=terminal.id, accepted=False, reason=reason))
                 if status in AT_REST:
                     waiting.remove(role)
                     self._tell_ready(role, state, round(self.clock.now() - begun, 3), resumed=resumed)

@@ -6,12 +6,14 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from quintet.errors import ServerError
+from quintet.errors import ConfigError, ServerError
 from quintet.loop import command
 from quintet.providers.base import Login, Provider
 from quintet.providers.programs import version_of
 from quintet.providers.registry import find_provider, provider_names
 from quintet.providers.scripted.provider import SCENARIO_VARIABLE
+from quintet.providers.scripted.scenario import load_part
+from quintet.roles import ROLES
 from quintet.server.places import Places
 from quintet.server.tmux import check_version, find_tmux
 from quintet.setup.checks import Check, failure, ok, warning
@@ -95,6 +97,11 @@ def _scripted(name: str, env: Mapping[str, str]) -> Check:
         return warning(
             name, "without a script every agent says only: Done.", f"set {SCENARIO_VARIABLE} to a scenario file"
         )
+    try:
+        for role in ROLES:
+            load_part(Path(scenario), role.name)
+    except ConfigError as error:
+        return failure(name, str(error), "correct it")
     return ok(name, f"follows {scenario}")
 
 

@@ -13,6 +13,7 @@ TEMPLATE: Final = Path(".quintet") / "task.md"
 FOLDER: Final = Path("tasks")
 SLOT: Final = "<<task>>"
 _LONGEST_NAME: Final = 60
+TASK_SUFFIXES: Final = (".md", ".markdown", ".txt")
 
 
 def shipped_template() -> str:
@@ -21,7 +22,7 @@ def shipped_template() -> str:
 
 def new_task(sentence: str, wd: Path, path: Path | None = None) -> Path:
     """Write a task file that begins with a sentence; what else belongs into it stands there as blanks."""
-    sentence = " ".join(sentence.split())
+    sentence = " ".join(sentence.encode("utf-8", "replace").decode().split())
     if not sentence:
         raise TaskError('say in one line what you want, for instance: quintet new "Add a --json option to report"')
     template = wd / TEMPLATE
@@ -32,6 +33,8 @@ def new_task(sentence: str, wd: Path, path: Path | None = None) -> Path:
     if SLOT not in text:
         raise TaskError(f"{template}: has no {SLOT}, where the task's first line belongs; add it or remove the file")
     target = path or wd / FOLDER / f"{slug(sentence)}.md"
+    if target.suffix.lower() not in TASK_SUFFIXES:
+        raise TaskError(f"{target}: the name of a task file ends in {', '.join(TASK_SUFFIXES)}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with target.open("x", encoding="utf-8") as file:
@@ -45,9 +48,11 @@ def new_task(sentence: str, wd: Path, path: Path | None = None) -> Path:
 
 def slug(sentence: str) -> str:
     """A file's name for a sentence."""
-    plain = unicodedata.normalize("NFKD", sentence).encode("ascii", "ignore").decode().lower()
+    # accents go, other alphabets stay
+    apart = unicodedata.normalize("NFKD", sentence.casefold())
+    plain = unicodedata.normalize("NFC", "".join(letter for letter in apart if not unicodedata.combining(letter)))
     name = ""
-    for word in re.findall(r"[a-z0-9]+", plain):
+    for word in re.findall(r"[^\W_]+", plain):
         longer = f"{name}-{word}" if name else word[:_LONGEST_NAME]
         if len(longer) > _LONGEST_NAME:
             break

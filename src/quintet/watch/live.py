@@ -3,7 +3,7 @@
 import textwrap
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from types import TracebackType
@@ -215,6 +215,10 @@ class LiveView(AbstractContextManager["LiveView"]):
 
     def title(self, text: str) -> None:
         self.picture.title = text
+
+    def earlier(self, events: Sequence[Event]) -> None:
+        for event in events:
+            self.picture.add(event)
 
     def gone(self) -> None:
         self.picture.run = replace(self.picture.run, status=GONE)

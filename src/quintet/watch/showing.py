@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,9 @@ class Show(Protocol):
     def title(self, text: str) -> None:
         """What the run's task is called."""
 
+    def earlier(self, events: Sequence[Event]) -> None:
+        """What happened before the run was stopped, where it goes on."""
+
     def gone(self) -> None:
         """The run's process is not there any more, and it said nothing of its end."""
 
@@ -34,6 +37,9 @@ class Show(Protocol):
 class _Printing:
     must_go_on: bool
     """whether the events are worth more than their reader, who may have gone: a run does not end for that"""
+
+    def earlier(self, events: Sequence[Event]) -> None:
+        """It was told when it happened."""
 
     def echo(self, line: str, *, err: bool = False) -> None:
         try:

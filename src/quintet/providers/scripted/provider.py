@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from quintet.api.status import FailureKind, TerminalStatus
+from quintet.errors import ConfigError, ServerError
 from quintet.providers.base import Dialog, Failure, Launch, Plan, Provider, TurnRecord, Usage, tokens_in
 from quintet.providers.limits import LATEST
 from quintet.providers.screen import Screen
 from quintet.providers.scripted import look
+from quintet.providers.scripted.scenario import load_part
 from quintet.roles import ROLES
 
 RECORD: Final = "record.jsonl"
@@ -37,6 +39,10 @@ class ScriptedProvider(Provider):
             argv += ["--after", str(after)]
         scenario = launch.env.get(SCENARIO_VARIABLE)
         if scenario and "--scenario" not in launch.args:
+            try:
+                load_part(Path(scenario), role)
+            except ConfigError as error:
+                raise ServerError(str(error)) from None
             argv += ["--scenario", scenario]
         return Plan(argv=(*argv, *launch.args), continues=bool(after))
 
