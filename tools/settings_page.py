@@ -58,7 +58,7 @@ ENVIRONMENT: Final = """\
 |---|---|
 | `QUINTET_TOKEN` | the secret of a terminal server: `quintet serve` asks for it, `quintet run` with `API` sends it |
 | `QUINTET_SCENARIO` | the script of the `scripted` agents, an absolute path ([tutorial](tutorial.md)) |
-| `XDG_STATE_HOME` | folder of the terminals' sockets; by default `~/.local/state`, or `/tmp` where that path is too long |
+| `XDG_STATE_HOME` | folder of the terminals' sockets; by default `~/.local/state`, or `/tmp` where that is too long |
 """
 
 
