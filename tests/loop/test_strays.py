@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from quintet.config import Settings
-from quintet.loop.journal import Event, Journal, RunFinished, RunStarted, TerminalCreated
+from quintet.loop.journal import Event, Journal, RunFinished, RunStarted, RunStopped, TerminalCreated
 from quintet.loop.saved import find_saved
 from quintet.loop.strays import MOST, find_strays
 
@@ -53,8 +53,13 @@ def test_what_has_ended_or_was_left_behind_on_purpose_is_no_stray(settings: Sett
 
 def test_only_the_newest_are_looked_at(settings: Settings) -> None:
     for number in range(MOST + 3):
-        run(settings, f"r{number}")
-    assert [state.run_id for state in find_strays(settings)] == ["r5", "r4", "r3"]
+        run(settings, f"r{number:02}")
+    assert [state.run_id for state in find_strays(settings)] == [f"r{number:02}" for number in range(MOST + 2, 2, -1)]
+
+
+def test_a_start_that_never_became_a_run_is_no_stray(settings: Settings) -> None:
+    Journal(settings.wd / ".tmp" / "r1" / "journal.jsonl").write(RunStopped(reason="no server", resumable=False))
+    assert find_strays(settings) == []
 
 
 @pytest.mark.parametrize("name", ["../elsewhere", "-t", ""])

@@ -10,14 +10,15 @@ from quintet.loop.journal import Journal, RunFinished, RunStarted, TerminalCreat
 from quintet.loop.responses import TMP
 from quintet.loop.state import State, Terminal
 
-MOST: Final = 3
+MOST: Final = 12
 """runs that are looked at, from the newest on: older ones were cleared away when these began"""
 
 
 def find_strays(settings: Settings) -> list[State]:
     """The unfinished runs of a project that have no state file any more, in no place."""
-    journals = sorted((settings.wd / TMP).glob("*/journal.jsonl"), key=lambda path: path.parent.name, reverse=True)
-    found = [_told_by(path) for path in journals[:MOST] if not (path.parent / settings.state_file.name).exists()]
+    folders = sorted((path.parent for path in (settings.wd / TMP).glob("*/journal.jsonl")), reverse=True)
+    stateless = [folder for folder in folders if not (folder / settings.state_file.name).exists()]
+    found = [_told_by(folder / "journal.jsonl") for folder in stateless[:MOST]]
     return [state for state in found if state is not None]
 
 
@@ -27,15 +28,16 @@ def is_folder_name(name: str) -> bool:
 
 
 def _told_by(path: Path) -> State | None:
-    """A run as its journal shows it; None where it has ended."""
-    state = State(run_id=path.parent.name)
+    """A run as its journal shows it; None where it has ended, or has never begun."""
+    state, begun = State(run_id=path.parent.name), False
     for event in Journal(path).read():
         match event:
             case RunFinished():
                 return None
             case RunStarted(session=session) | TerminalCreated(session=session) if is_folder_name(session):
                 state = replace(state, session_name=session)
+        begun = begun or isinstance(event, RunStarted | TerminalCreated)
         if isinstance(event, TerminalCreated) and event.role in state.terminals:
             terminal = Terminal(event.terminal, event.provider)
             state = replace(state, terminals=state.terminals | {event.role: terminal})
-    return state
+    return state if begun else None
