@@ -34,7 +34,8 @@ def read(*lines: bytes, since: int = 0, spending: Spending = Spending()) -> Turn
 
 
 NOTICE = asked("<task-notification>\n<task-id>b1</task-id>", "own")
-OVER = TurnRecord(ended=True, last_message="Done.")
+OVER = TurnRecord(ended=True, last_message="Done.", final=False)
+"""as long as nothing but the hook tells of it"""
 
 
 def test_a_turn_begins_and_ends_with_its_exact_message() -> None:
@@ -63,7 +64,9 @@ def test_an_agent_that_waits_for_its_helpers_is_not_done(task: Any, ended: bool)
 def test_what_claude_code_says_to_itself_is_no_prompt() -> None:
     assert read(asked(), stopped(), NOTICE) == TurnRecord(ended=False), "it is at work again"
     assert read(asked(), stopped(), NOTICE, since=2) is None
-    assert read(asked(), stopped(), NOTICE, stopped("Noted.", "own")) == TurnRecord(ended=True, last_message="Noted.")
+    assert read(asked(), stopped(), NOTICE, stopped("Noted.", "own")) == TurnRecord(
+        ended=True, last_message="Noted.", final=False
+    )
 
 
 def test_a_prompt_that_waits_behind_another_turn_is_not_done_with_it() -> None:
@@ -71,7 +74,7 @@ def test_a_prompt_that_waits_behind_another_turn_is_not_done_with_it() -> None:
     assert read(*waiting, since=3) == TurnRecord(ended=False)
     behind = (*waiting, stopped("Noted.", "own"))
     assert read(*behind, since=3) == TurnRecord(ended=False)
-    assert read(*behind, stopped("Next.", "p2"), since=3) == TurnRecord(ended=True, last_message="Next.")
+    assert read(*behind, stopped("Next.", "p2"), since=3) == TurnRecord(ended=True, last_message="Next.", final=False)
 
 
 def test_a_prompt_that_another_turn_has_dealt_with_is_done() -> None:
@@ -157,8 +160,39 @@ def test_the_last_message_of_older_releases_stands_in_the_transcript() -> None:
     ]
     assert spend(TYPED, said("m0"), *parts).said == "a\nb"
     assert read(asked(), hook("Stop", prompt_id="p1"), spending=spend(TYPED, *parts)) == TurnRecord(
-        ended=True, last_message="a\nb", usage=Usage()
+        ended=True, last_message="a\nb", usage=Usage(), final=False
     )
+
+
+SENT_BACK = entry("user", promptId="p1", isMeta=True, message={"role": "user", "content": "Stop hook feedback:\nno"})
+TIMED = entry("system", subtype="turn_duration", durationMs=5)
+
+
+def test_a_turn_that_a_hook_of_the_users_does_not_let_end_is_running() -> None:
+    sent_back = (TYPED, said("m1"), SENT_BACK, SENT_BACK)
+    for transcript in (sent_back, (*sent_back, said("m2"))):
+        found = read(asked(), stopped(), spending=spend(*transcript))
+        assert found is not None
+        assert not found.ended
+    again = (asked(), stopped(), stopped("After all."))
+    for transcript in ((*sent_back, said("m2")), (TYPED, said("m1"))):
+        found = read(*again, spending=spend(*transcript))
+        assert found is not None
+        assert (found.ended, found.last_message) == (True, "After all.")
+    found = read(*again, spending=spend(*sent_back, said("m2"), SENT_BACK))
+    assert found is not None
+    assert not found.ended, "a second time"
+    found = read(asked("next", "p2"), stopped("Next.", "p2"), spending=spend(*sent_back))
+    assert found is not None
+    assert found.ended, "what is known of another turn does not count"
+
+
+def test_an_end_is_final_when_the_transcript_has_its_time() -> None:
+    for transcript, final in (((TYPED, said("m1")), False), ((TYPED, said("m1"), TIMED), True),
+                              ((TYPED, said("m1"), TIMED, said("m2")), False), ((TYPED, TIMED, SENT_BACK), None)):  # fmt: skip
+        found = read(asked(), stopped(), spending=spend(*transcript))
+        assert found is not None
+        assert (found.final if found.ended else None) is final
 
 
 def test_an_interruption_stands_in_the_transcript() -> None:

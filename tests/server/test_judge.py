@@ -13,6 +13,7 @@ FRESH = Evidence(
 )
 ASKED = replace(FRESH, turn=1)
 RUNNING, OVER = TurnRecord(ended=False), TurnRecord(ended=True)
+STOPPED = TurnRecord(ended=True, final=False)
 
 
 @pytest.mark.parametrize(
@@ -27,6 +28,10 @@ RUNNING, OVER = TurnRecord(ended=False), TurnRecord(ended=True)
         (replace(ASKED, typing=True), Is.PROCESSING),
         (ASKED, Is.COMPLETED),
         (replace(ASKED, settled=False), Is.PROCESSING),
+        (replace(ASKED, quiet=False), Is.PROCESSING),
+        (replace(ASKED, quiet=False, begun=True, shown=Is.COMPLETED), Is.PROCESSING),
+        (replace(ASKED, quiet=False, record=OVER), Is.COMPLETED),
+        (replace(FRESH, quiet=False), Is.IDLE),
         (replace(ASKED, settled=False, begun=True), Is.COMPLETED),
         (replace(ASKED, shown=Is.PROCESSING), Is.PROCESSING),
         (replace(ASKED, shown=Is.UNKNOWN), Is.UNKNOWN),
@@ -39,6 +44,9 @@ RUNNING, OVER = TurnRecord(ended=False), TurnRecord(ended=True)
         (replace(ASKED, record=OVER, shown=Is.PROCESSING), Is.COMPLETED),
         (replace(ASKED, record=OVER, shown=Is.PROCESSING, at_odds=True), Is.PROCESSING),
         (replace(ASKED, record=RUNNING, shown=Is.IDLE, at_odds=True), Is.PROCESSING),
+        (replace(ASKED, record=STOPPED, shown=Is.PROCESSING), Is.PROCESSING),
+        (replace(ASKED, record=STOPPED, shown=Is.COMPLETED), Is.COMPLETED),
+        (replace(ASKED, record=STOPPED, shown=Is.UNKNOWN), Is.COMPLETED),
     ],
 )
 def test_judge(seen: Evidence, status: Is) -> None:

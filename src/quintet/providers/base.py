@@ -99,6 +99,8 @@ class TurnRecord:
     last_message: str | None = None
     failure: Failure | None = None
     usage: Usage | None = None
+    final: bool = True
+    """False where something may yet make the agent go on; then it shows work"""
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,9 @@ class Provider(ABC):
     """how long the program may take until it is ready"""
     settle_seconds: ClassVar[float] = 1.5
     """how long after a prompt an unchanged screen may be one that has not begun yet"""
+
+    quiet_seconds: ClassVar[float] = 2.0
+    """how long a pane without a record must be silent until its turn is over"""
 
     @abstractmethod
     def launch(self, launch: Launch) -> Plan:

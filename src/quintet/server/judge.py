@@ -26,6 +26,8 @@ class Evidence:
     """that turn was seen at work"""
     settled: bool
     """it was typed so long ago that an agent which shows no work has none"""
+    quiet: bool = True
+    """the pane has put nothing out for a while"""
     at_odds: bool = False
     """screen and record have disagreed on it for long"""
 
@@ -42,15 +44,20 @@ def judge(seen: Evidence) -> TerminalStatus:
     if seen.record is not None:
         return _by_record(seen.record, seen.shown, at_odds=seen.at_odds)
     if seen.shown in AT_REST:
-        return TerminalStatus.COMPLETED if seen.begun or seen.settled else TerminalStatus.PROCESSING
+        # a frame alone may be one of an answer that streams; a silent pane is not
+        is_over = seen.quiet and (seen.begun or seen.settled)
+        return TerminalStatus.COMPLETED if is_over else TerminalStatus.PROCESSING
     return seen.shown
 
 
 def _by_record(record: TurnRecord, shown: TerminalStatus, *, at_odds: bool) -> TerminalStatus:
     """The record says whether the turn has ended; a dialog on the screen waits whatever it says.
 
-    A screen that goes on showing work is believed in the end: a running turn must not be called done.
+    A screen that shows work is believed where the end may be taken back, and where it goes on showing work for long:
+    a running turn must not be called done.
     """
     if shown is TerminalStatus.WAITING_USER_ANSWER:
         return shown
-    return TerminalStatus.COMPLETED if record.ended and not at_odds else TerminalStatus.PROCESSING
+    if not record.ended or at_odds or (shown is TerminalStatus.PROCESSING and not record.final):
+        return TerminalStatus.PROCESSING
+    return TerminalStatus.COMPLETED

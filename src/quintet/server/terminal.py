@@ -19,6 +19,7 @@ from quintet.server.judge import Evidence, judge
 from quintet.server.odds import Odds
 from quintet.server.processes import has_ended
 from quintet.server.refusals import TmuxError
+from quintet.server.silence import Silence
 from quintet.server.tmux import CommandFailed, Tmux, quote
 
 UNKNOWN_SECONDS: Final = 15.0
@@ -99,6 +100,7 @@ class Terminal:
         self._told: TerminalStatus | None = None
         self._told_turn = facts.turn
         self._odds = Odds()
+        self._silence = Silence()
         self._doubted_turn = 0
 
     @property
@@ -133,6 +135,7 @@ class Terminal:
     def mark_dirty(self) -> None:
         """The pane has put something out."""
         self.dirty = self._news = True
+        self._silence.end()
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 
@@ -228,6 +231,7 @@ class Terminal:
                 record=record,
                 begun=self._begun_turn == turn and not unknown,
                 settled=self._settled(shown, unknown=unknown),
+                quiet=self._silence.lasts(self.provider.quiet_seconds),
                 at_odds=doubt is not None,
             )
         )
@@ -266,7 +270,8 @@ class Terminal:
         if report.doubt and facts.turn > self._doubted_turn:
             self._doubted_turn = facts.turn
             self.events.add("doubt", terminal=facts.id, session=facts.session, turn=facts.turn, text=report.doubt)
-        over = report.status is TerminalStatus.COMPLETED or (report.record is not None and report.record.ended)
+        has_end = report.record is not None and report.record.ended
+        over = report.status is TerminalStatus.COMPLETED or (has_end and report.status is not TerminalStatus.PROCESSING)
         if over and facts.turn > self._told_turn:
             self._told_turn = facts.turn
             self.events.add("turn", terminal=facts.id, session=facts.session, turn=facts.turn, state="ended")
@@ -301,7 +306,7 @@ class Terminal:
     async def last_reply(self) -> str:
         """The answer of the last turn; empty while that turn is running, whatever was answered before."""
         report = await self.report()
-        if self.facts.turn == 0:
+        if self.facts.turn == 0 or report.status is TerminalStatus.PROCESSING:
             return ""
         if report.record is not None:
             return (report.record.last_message or "") if report.record.ended else ""

@@ -16,8 +16,10 @@ _SHELLS: Final = frozenset({"shell", "local_bash", "bash"})
 _LIVE: Final = frozenset({"running", "pending", "in_progress", ""})
 _OWN_PROMPT = re.compile(r"\s*<[a-z-]*(?:notification|message|reminder)[a-z-]*>")
 """what Claude Code says to itself, for instance when a background command has ended; nobody has typed it"""
-_WORDS: Final = (b'"user"', b'"assistant"', b'"queued_command"')
+_WORDS: Final = (b'"user"', b'"assistant"', b'"queued_command"', b'"turn_duration"')
 _INTERRUPTED: Final = "[Request interrupted by user"
+_SENT_BACK: Final = "Stop hook feedback:"
+"""what Claude Code tells its agent when a hook of the user's does not let a turn end"""
 _KINDS: Final = {
     "rate_limit": FailureKind.USAGE_LIMIT,
     "authentication_failed": FailureKind.LOGIN,
@@ -37,6 +39,8 @@ class Hooks:
     begun: int = -1
     """where the last turn begins; -1 before the first"""
     ended: bool = False
+    stops: int = 0
+    """how often the last prompt's turn has come to its end"""
     message: str | None = None
     failure: Failure | None = None
     session: str = ""
@@ -58,12 +62,15 @@ class Hooks:
             return TurnRecord(ended=True, last_message=self.message, usage=usage)
         if not self.ended and spending.interrupted and spending.prompt == self.prompt:
             return TurnRecord(ended=True, failure=Failure(FailureKind.INTERRUPTED, "interrupted"), usage=usage)
-        if not self.ended:
+        ours = spending.prompt == self.prompt
+        if not self.ended or (ours and self.failure is None and 0 < self.stops <= spending.sent_back):
             return TurnRecord(ended=False, usage=usage)
         message = self.message
-        if message is None and self.failure is None and spending.prompt == self.prompt:
+        if message is None and self.failure is None and ours:
             message = spending.said or None  # older hooks do not tell
-        return TurnRecord(ended=True, last_message=message, failure=self.failure, usage=usage)
+        # ours is one of the hooks at the end; another one may take long, and then send the agent back to work
+        final = self.failure is not None or (ours and spending.over)
+        return TurnRecord(ended=True, last_message=message, failure=self.failure, usage=usage, final=final)
 
 
 def read_hook(hooks: Hooks, position: int, line: bytes) -> Hooks:
@@ -86,7 +93,7 @@ def read_hook(hooks: Hooks, position: int, line: bytes) -> Hooks:
     if kind == "Stop" and hooks.behind:
         return replace(hooks, behind=False, passed=True, prompt="", message=message)
     if kind == "Stop":
-        return replace(hooks, ended=not _works_on(event), message=message, failure=None)
+        return replace(hooks, ended=not _works_on(event), stops=hooks.stops + 1, message=message, failure=None)
     if kind == "StopFailure":
         return replace(hooks, ended=True, message=None, failure=_reason(event, message))
     if kind == "SessionEnd" and not hooks.ended:
@@ -134,6 +141,12 @@ class Spending:
     """by the user; no hook tells of it"""
     absorbed: bool = False
     """a prompt that was typed during the turn was made part of it"""
+    sent_back: int = 0
+    """how often hooks of the user's did not let the turn end; several may do so at one end"""
+    answered: bool = False
+    """the agent has spoken since"""
+    over: bool = False
+    """the turn has its time written behind it"""
 
     @property
     def said(self) -> str:
@@ -161,9 +174,14 @@ def read_transcript(spending: Spending, position: int, line: bytes) -> Spending:
     attachment = entry.get("attachment")
     if isinstance(attachment, dict) and attachment.get("type") == "queued_command":
         return replace(spending, absorbed=True)
+    if entry.get("subtype") == "turn_duration":
+        return replace(spending, over=True)
     message = entry.get("message")
     if not isinstance(message, dict):
         return spending
+    if entry.get("isMeta") and any(text.startswith(_SENT_BACK) for text in _texts(message)):
+        sent_back = spending.sent_back + (spending.answered or not spending.sent_back)
+        return replace(spending, sent_back=sent_back, answered=False, over=False)
     if entry.get("type") == "user" and _is_typed(entry, message):
         if any(text.startswith(_INTERRUPTED) for text in _texts(message)):
             return replace(spending, interrupted=True)
@@ -177,6 +195,8 @@ def read_transcript(spending: Spending, position: int, line: bytes) -> Spending:
         spending.parts.extend(said)
     else:
         spending = replace(spending, messages=spending.messages or {}, parts=said)
+    if spending.over or not spending.answered:
+        spending = replace(spending, answered=True, over=False)
     spending.messages[name] = _usage(usage)
     return spending
 

@@ -27,6 +27,7 @@ class ScriptedProvider(Provider):
     prompts: ClassVar[tuple[str, ...]] = (look.PROMPT,)
     commands: ClassVar[frozenset[str]] = frozenset({"/rename", "/exit"})
     settle_seconds: ClassVar[float] = 0.5
+    quiet_seconds: ClassVar[float] = 0.2
     start_seconds: ClassVar[float] = 30.0
 
     def launch(self, launch: Launch) -> Plan:

@@ -1,0 +1,41 @@
+"""How long a pane has been silent, by a clock of our own."""
+
+import pytest
+
+from quintet.providers.scripted.provider import ScriptedProvider
+from quintet.server.silence import Silence
+from tests.server.rig import Rig, until
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_output_ends_it() -> None:
+    clock = Clock()
+    silence = Silence(clock)
+    assert not silence.lasts(2.0), "what came before is not known"
+    clock.now += 2.0
+    assert silence.lasts(2.0)
+    silence.end()
+    assert not silence.lasts(2.0)
+    clock.now += 1.9
+    assert not silence.lasts(2.0)
+    clock.now += 0.1
+    assert silence.lasts(2.0)
+
+
+def test_without_a_record_a_turn_ends_with_the_silence_of_its_pane(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ScriptedProvider, "quiet_seconds", 3600.0)
+    terminal = rig.terminal([[{"reply": "one"}]], "--no-record")
+    rig.send(terminal, "go")
+    shown = until(lambda: rig.full(terminal), lambda text: "one" in text)
+    assert "one" in shown
+    assert rig.get(terminal)["status"] == "processing"
+    assert rig.last(terminal) == ""
+    monkeypatch.setattr(ScriptedProvider, "quiet_seconds", 0.0)
+    rig.until(terminal, "completed")
+    assert rig.last(terminal) == "one"
