@@ -175,8 +175,8 @@ def test_a_turn_that_a_hook_of_the_users_does_not_let_end_is_running() -> None:
         assert found is not None
         assert not found.ended
     again = (asked(), stopped(), stopped("After all."))
-    for transcript in ((*sent_back, said("m2")), (TYPED, said("m1"))):
-        found = read(*again, spending=spend(*transcript))
+    for spending in (spend(*sent_back, said("m2")), spend(TYPED, said("m1"))):
+        found = read(*again, spending=spending)
         assert found is not None
         assert (found.ended, found.last_message) == (True, "After all.")
     found = read(*again, spending=spend(*sent_back, said("m2"), SENT_BACK))
@@ -188,8 +188,13 @@ def test_a_turn_that_a_hook_of_the_users_does_not_let_end_is_running() -> None:
 
 
 def test_an_end_is_final_when_the_transcript_has_its_time() -> None:
-    for transcript, final in (((TYPED, said("m1")), False), ((TYPED, said("m1"), TIMED), True),
-                              ((TYPED, said("m1"), TIMED, said("m2")), False), ((TYPED, TIMED, SENT_BACK), None)):  # fmt: skip
+    spoken = (TYPED, said("m1"))
+    for transcript, final in (
+        (spoken, False),
+        ((*spoken, TIMED), True),
+        ((*spoken, TIMED, said("m2")), False),
+        ((*spoken, TIMED, SENT_BACK), None),
+    ):
         found = read(asked(), stopped(), spending=spend(*transcript))
         assert found is not None
         assert (found.final if found.ended else None) is final

@@ -189,7 +189,11 @@ def read_transcript(spending: Spending, position: int, line: bytes) -> Spending:
     usage = message.get("usage")
     if entry.get("type") != "assistant" or entry.get("isSidechain") or not isinstance(usage, dict):
         return spending
-    name = _text(message, "id") or _text(entry, "uuid")
+    return _spoken(spending, message, _text(message, "id") or _text(entry, "uuid"), _usage(usage))
+
+
+def _spoken(spending: Spending, message: Mapping[str, Any], name: str, usage: Usage) -> Spending:
+    """Take in a message of the agent's."""
     said = [text for text in _texts(message) if text]
     if name in spending.messages:
         spending.parts.extend(said)
@@ -197,7 +201,7 @@ def read_transcript(spending: Spending, position: int, line: bytes) -> Spending:
         spending = replace(spending, messages=spending.messages or {}, parts=said)
     if spending.over or not spending.answered:
         spending = replace(spending, answered=True, over=False)
-    spending.messages[name] = _usage(usage)
+    spending.messages[name] = usage
     return spending
 
 
