@@ -28,6 +28,20 @@ MISLEADING = (
     "Worked for 5s • 06:12",
     "⠋ still running, still exploring",
 )
+BEGINNINGS = (
+    "All checks passed (12s • 40 tests)",
+    "Working",
+    "Working…",
+    "Working on it (for 5s)",
+    "Exploring",
+    "Step took long (5s…)",
+    "Reconnecting to the database took 3s…",
+    "Pondering… (5s · ↓ 120 tokens)",
+    "Retrying in 5s",
+    "Baked for 5s",
+    "Press enter to confirm or esc to cancel",
+)
+ANSWERS = ("•", "●", "⏺")
 DRAFTS = (
     "1. Yes, press enter to confirm or esc to cancel",
     "• Working (3s • esc to interrupt)",
@@ -105,6 +119,19 @@ def other_words(recording: Recording) -> Screen | None:
     return replace(recording.frame, text="\n".join([*changed, *rows[at:]]))
 
 
+def other_first_words(recording: Recording) -> Screen | None:
+    """The answer of a turn that has ended begins with what misleads, in the row with the mark."""
+    rows = recording.screen.split("\n")
+    at = composer_row(recording, rows)
+    if at is None or recording.state_label != "completed":
+        return None
+    answer = next((row for row in range(at - 1, -1, -1) if rows[row].startswith(ANSWERS)), None)
+    if answer is None:
+        return None
+    rows[answer] = f"{rows[answer][0]} {BEGINNINGS[len(recording.screen) % len(BEGINNINGS)]}"
+    return replace(recording.frame, text="\n".join(rows))
+
+
 def _is_end_of_turn(row: str) -> bool:
     return bool(re.match(r"  (?:Worked for|\d\d:\d\d)", row))
 
@@ -142,4 +169,4 @@ LAYOUT: tuple[Mutation, ...] = (
     in_a_tall_pane,
     in_a_narrow_pane,
 )
-CONTENT: tuple[Mutation, ...] = (other_words, draft_typed)
+CONTENT: tuple[Mutation, ...] = (other_words, other_first_words, draft_typed)

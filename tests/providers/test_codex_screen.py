@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quintet.api.status import AT_REST, TerminalStatus
-from quintet.providers.codex.screen import read_screen
+from quintet.providers.codex.screen import is_sure, read_screen
 from quintet.providers.screen import Screen
 from tests.providers import mutations
 from tests.providers.judging import tally
@@ -108,6 +108,59 @@ FOOTER = ("", "  gpt-5-codex default · ~/proj", "  ? for shortcuts")
 def test_the_word_exploring_begins_an_answer() -> None:
     screen = frame("› look", "", "• Exploring the code took a while.", "", "", "› Ask Codex to do anything", *FOOTER)
     assert read_screen(screen) is TerminalStatus.COMPLETED
+
+
+@pytest.mark.parametrize("answer", mutations.BEGINNINGS)
+@pytest.mark.parametrize("end", [(), ("", "  Worked for 5s • 06:13"), ("", "■ The stream was closed")])
+def test_an_answer_that_looks_like_a_live_row(answer: str, end: tuple[str, ...]) -> None:
+    screen = frame(
+        "› go", "", f"• {answer}", *end, "", "", "› Ask Codex to do anything", *FOOTER, title="parser | proj"
+    )
+    assert read_screen(screen) is TerminalStatus.COMPLETED
+
+
+def test_a_live_row_that_an_answer_quotes_ends_with_its_turn() -> None:
+    rows = ("› go", "", "• Working (5s • esc to interrupt)", "", "  Worked for 5s • 06:13", "", "› Ask Codex", *FOOTER)
+    assert read_screen(frame(*rows, title="proj")) is TerminalStatus.COMPLETED
+
+
+@pytest.mark.parametrize(
+    "live", ["• Reconnecting... 1/5", "• Exploring\n  └ Read parser.py", "• Working (3s", "• Working (3s • es"]
+)
+def test_live_rows_without_a_spinner_in_the_title(live: str) -> None:
+    screen = frame("› go", "", *live.split("\n"), "", "› Ask Codex", *FOOTER, title="proj")
+    assert read_screen(screen) is TerminalStatus.PROCESSING
+
+
+def test_without_a_title_a_lone_word_counts_as_work() -> None:
+    assert read_screen(frame("• Exploring")) is TerminalStatus.PROCESSING
+    assert read_screen(frame("› go", "", "• Exploring", "", "› x", *FOOTER)) is TerminalStatus.PROCESSING
+
+
+@pytest.mark.parametrize(("title", "sure"), [("⠋ proj", True), ("", True), ("parser | proj", False)])
+def test_a_plain_title_makes_work_doubtful(title: str, sure: bool) -> None:
+    assert is_sure(frame("• Working (3s • esc to interrupt)", title=title)) is sure
+
+
+@pytest.mark.parametrize("keys", ["  [Enter] confirm  [Esc] cancel", "  y approve · n deny", "  [y] allow  [n] deny"])
+def test_dialogs_with_other_keys(keys: str) -> None:
+    screen = frame("› go", "", "  Run it?", "", "  touch made.txt", "", keys, title="proj")
+    assert read_screen(screen) is TerminalStatus.WAITING_USER_ANSWER
+
+
+@pytest.mark.parametrize(
+    "hint",
+    [
+        ["  Press esc again to exit"],
+        ["  esc again to edit previous message"],
+        ["  / for commands            tab to submit message", "  esc esc to edit previous message   ctrl + c to exit"],
+        ["  ctrl + t to view transcript", "", "  customize shortcuts with /keymap"],
+        ["  ? / esc close"],
+    ],
+)
+def test_hints_below_the_composer_are_no_dialog(hint: list[str]) -> None:
+    rows = ("  >_ OpenAI Codex (v0.166.0)", "     ~/proj", "", "› Ask Codex to do anything", "", *hint)
+    assert read_screen(frame(*rows, title="proj")) is TerminalStatus.IDLE
 
 
 def test_a_live_row_with_another_heading_and_details() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from quintet.api.status import TerminalStatus as Is
 from quintet.providers.base import TurnRecord
+from quintet.providers.scripted.provider import ScriptedProvider
 from quintet.server import odds
 from quintet.server.odds import LONG_SECONDS, Odds
 from tests.server.rig import Rig, until
@@ -68,3 +69,15 @@ def test_a_lasting_disagreement_is_told(rig: Rig, monkeypatch: pytest.MonkeyPatc
     found = rig.until(terminal, "completed")
     assert found["doubt"] is None
     assert rig.last(terminal) == "after all"
+
+
+@pytest.mark.parametrize(("sure", "status"), [(True, "processing"), (False, "completed")])
+def test_work_that_is_not_sure_does_not_count_against_the_record(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, sure: bool, status: str
+) -> None:
+    terminal = rig.terminal()
+    rig.ask(terminal, "go")
+    monkeypatch.setattr(odds, "LONG_SECONDS", 0.0)
+    monkeypatch.setattr(ScriptedProvider, "read_screen", lambda *_: Is.PROCESSING)
+    monkeypatch.setattr(ScriptedProvider, "is_sure", lambda *_: sure)
+    assert rig.status(terminal) == status

@@ -148,6 +148,10 @@ class Provider(ABC):
     def read_screen(self, screen: Screen) -> TerminalStatus:
         """What one frame shows. Whether a turn was asked for is the server's to know."""
 
+    def is_sure(self, screen: Screen) -> bool:  # noqa: ARG002 - the hook's signature
+        """Whether work that the screen shows counts against a record that says that the turn has ended."""
+        return True
+
     def login(self, program: str, env: Mapping[str, str]) -> Login:  # noqa: ARG002 - the hook's signature
         """Whether the user is logged in, as far as that can be seen on this machine."""
         return Login.NOT_NEEDED

@@ -216,6 +216,8 @@ class Terminal:
         shown = self.provider.read_screen(look.screen)
         if shown is TerminalStatus.WAITING_USER_ANSWER and self.facts.ready and self.provider.aside(look.screen):
             shown = TerminalStatus.IDLE  # it stands in nobody's way
+        if shown is TerminalStatus.PROCESSING and record is not None and record.ended and record.final:
+            shown = shown if self.provider.is_sure(look.screen) else TerminalStatus.COMPLETED
         # typed while the agent was busy with something of its own: the prompt waits, and what is shown is not its turn
         unknown = bool(turn) and record is None and self.provider.keeps_record(self.folder)
         if turn and (record is not None or shown in AT_WORK) and not self.facts.pasted:

@@ -42,6 +42,9 @@ class CodexProvider(Provider):
     def read_screen(self, screen_: Screen) -> TerminalStatus:
         return screen.read_screen(screen_)
 
+    def is_sure(self, screen_: Screen) -> bool:
+        return screen.is_sure(screen_)
+
     def dialog(self, screen_: Screen, folder: Path) -> Dialog | None:  # noqa: ARG002 - the hook's signature
         if dialogs.is_starting(screen_.text):
             return Dialog()

@@ -22,20 +22,32 @@ from quintet.providers.reading import (
 from quintet.providers.screen import Screen
 
 ACTIVE_WORK_UI_PATTERN = re.compile(
-    r"^(?:◦\s+(?=\S)|•\s+(?:.{0,300}\((?:\d+h )?(?:\d+m )?\d+s(?: •|…)|Working(?: \(|…|$)|Exploring\b))", re.MULTILINE
+    r"""
+    ^(?: ◦\s+(?=\S)
+      | •\s+(?: .{0,300}\((?:\d+h[ ])?(?:\d+m[ ])?\d+s(?:[ ]•[ ][^()]{0,40}(?:\besc\b|interrupt|…)|[ ]•[ ]?\w{0,4}$|…$)
+             | Working(?:[ ]\((?:\d|…|$)|…$|$) | Reconnecting\.\.\.[ ]\d | Exploring\b ) )
+    """,
+    re.MULTILINE | re.VERBOSE,
 )
 """The live row, `• Working (7s • esc to interrupt)`, cut off where the pane is narrow; or a look around in progress.
 
 Its bullet blinks, and the hollow one has no other use."""
 
+ONE_WORD = re.compile(r"•\s+(?:Working…?|Exploring)$")
+"""A whole answer may be that, too."""
+
 KEY_HINT = re.compile(
     r"""
-    \s{0,4}(?:press[ ]|use[ ]|hit[ ])?(?:enter|return|esc|space|tab|↑|←)[ /·|→↓↑].{0,120}?
-    \b(?:accept|amend|back|cancel|choose|close|confirm|continue|exit|move|navigate|quit|select|skip|submit|toggle)\b
+    \s{0,4}(?:press[ ]|use[ ]|hit[ ])?
+    (?: \[?(?:enter|return|esc|space|tab|↑|←)[] /·|→↓↑](?!(?:again|esc)\b).{0,120}?
+        \b(?:accept|amend|back|cancel|choose|close|confirm|continue|exit|move|navigate|quit|select|skip|submit|toggle)\b
+      | \[?y\]?[ ](?:accept|allow|approve|confirm|yes)\b.{0,80}?\[?\bn\]?[ ](?:cancel|decline|deny|no|reject)\b )
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-"""The last row of a dialog: which key does what. Rows below a composer never begin like this."""
+"""The last row of a dialog: which key does what. Rows below a composer never begin like this.
+
+A key that has to be pressed again is a hint of the composer."""
 
 USER_PREFIX_PATTERN = re.compile(r"^›[ \t]+(?=\S)", re.MULTILINE)
 """What the user typed. A lone `›` is no input, whatever the next row holds."""
@@ -48,7 +60,8 @@ ACTION_IN_TITLE = re.compile(r"\[ .{1,2} \] Action Required\b")
 OPTION = re.compile(r"\s{0,2}[›>❯]\s+\d{1,2}\. \S")
 OTHER_OPTION = re.compile(r"\s{2,6}(?:\d{1,2}\. )?\S")
 FOOTER = re.compile(r"\d{1,3}% (?:context )?left|\? for shortcuts")
-LIVE_DETAIL = re.compile(r"  └ |    |  \d+ background ")
+DETAIL = "  └ "
+LIVE_DETAIL = re.compile(rf"{DETAIL}|    |  \d+ background ")
 QUEUED = "  ↳ "
 QUEUE_FOOTER = "  tab to queue"
 BOX = ("│", "╰")
@@ -71,9 +84,10 @@ def read_screen(screen: Screen) -> TerminalStatus:
     if SPINNER_IN_TITLE.search(screen.title):
         return TerminalStatus.PROCESSING
     if not _is_composer(rows, chevron):
-        return TerminalStatus.PROCESSING if _is_at_work(rows, len(rows)) else TerminalStatus.UNKNOWN
+        is_at_work = _is_at_work(rows, len(rows), titled=bool(screen.title))
+        return TerminalStatus.PROCESSING if is_at_work else TerminalStatus.UNKNOWN
     end = _end_of_transcript(rows, chevron)
-    if _is_at_work(rows, end) or _would_queue(rows, chevron):
+    if _is_at_work(rows, end, titled=bool(screen.title)) or _would_queue(rows, chevron):
         return TerminalStatus.PROCESSING
     if not _has_had_a_turn(rows, end):
         return TerminalStatus.IDLE
@@ -81,6 +95,14 @@ def read_screen(screen: Screen) -> TerminalStatus:
     if not screen.title and _lacks_its_end(rows, end, is_marked=screen.alternate):
         return TerminalStatus.PROCESSING
     return TerminalStatus.COMPLETED
+
+
+def is_sure(screen: Screen) -> bool:
+    """Whether work that the screen shows is no answer that looks like it: a title without a spinner speaks against it.
+
+    Releases before 0.121 have no spinner; their record is the better witness then.
+    """
+    return not screen.title or SPINNER_IN_TITLE.search(screen.title) is not None
 
 
 def _shell_is_back(rows: Sequence[str], chevron: int) -> bool:
@@ -117,7 +139,7 @@ def _end_of_transcript(rows: Sequence[str], composer: int) -> int:
     return end
 
 
-def _is_at_work(rows: Sequence[str], composer: int) -> bool:
+def _is_at_work(rows: Sequence[str], composer: int, *, titled: bool) -> bool:
     """Whether the live row is there, directly above the composer and what is queued."""
     at = last_flush(rows, composer)
     while at >= 0 and any(row.startswith(QUEUED) for row in rows[at + 1 : composer]):
@@ -130,8 +152,11 @@ def _is_at_work(rows: Sequence[str], composer: int) -> bool:
     if found is None or (found[0].endswith("Exploring") and found.end() < len(rows[at])):
         # An answer may begin with the word; Codex writes it alone.
         return False
+    if titled and ONE_WORD.match(rows[at]) and not any(row.startswith(DETAIL) for row in rows[at + 1 : at + 2]):
+        return False
+    below = [row for row in rows[at + 1 : composer] if row and not LIVE_DETAIL.match(row)]
     # A release may add a row of its own; an answer that begins with a quoted live row goes on after it.
-    return sum(1 for row in rows[at + 1 : composer] if row and not LIVE_DETAIL.match(row)) <= 1
+    return len(below) <= 1 and not any(map(_ends_turn, below))
 
 
 def _would_queue(rows: Sequence[str], composer: int) -> bool:
