@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from quintet.errors import ServerError
 from quintet.providers.base import Dialog, Launch, Plan
-from quintet.providers.codex.launch import sets_permissions, toml
+from quintet.providers.codex.launch import sets_permissions, take_instructions, toml
 from quintet.providers.codex.provider import INVISIBLE, PROVIDER
 from quintet.providers.codex.rollouts import mark
 from quintet.providers.screen import Screen
@@ -90,6 +90,43 @@ def test_the_users_own_instructions_stay(start: Start, tmp_path: Path) -> None:
     assert settings(start())["developer_instructions"].startswith("Be brief.\n\nYou are a programmer.")
     (tmp_path / ".codex/config.toml").write_text("no = toml = at all")
     assert settings(start())["developer_instructions"].startswith("You are a programmer.")
+
+
+@pytest.mark.parametrize(
+    ("args", "kept", "found"),
+    [
+        (["-c", 'developer_instructions="Be \\"brief\\"."'], [], 'Be "brief".'),
+        (["--config", "developer_instructions=Be brief."], [], "Be brief."),
+        (["--config=developer_instructions = 'x'", "--search"], ["--search"], "x"),
+        (["-cdeveloper_instructions=x", "-c", "model=y"], ["-c", "model=y"], "x"),
+        (["-c", "developer_instructions=x", "-c", "developer_instructions=y"], [], "y"),
+        (["-c", "my_developer_instructions=x"], ["-c", "my_developer_instructions=x"], None),
+        (["--config-file", "developer_instructions=x"], ["--config-file", "developer_instructions=x"], None),
+        (["--search", "-c"], ["--search", "-c"], None),
+        ([], [], None),
+    ],
+)
+def test_the_users_own_instructions_among_the_arguments(args: list[str], kept: list[str], found: str | None) -> None:
+    assert take_instructions(args) == (kept, found)
+
+
+def test_with_instructions_among_the_arguments_the_record_is_found_still(start: Start, tmp_path: Path) -> None:
+    (tmp_path / ".codex").mkdir()
+    (tmp_path / ".codex/config.toml").write_text('developer_instructions = "Be long."\n')
+    plan = start(args=("-c", 'developer_instructions="Be brief."', "--search"))
+    told = f"Be brief.\n\nYou are a programmer.\n\n{mark('0a1b2c3d')}"
+    assert settings(plan)["developer_instructions"] == told
+    assert plan.argv[-1] == "--search"
+
+
+def test_asking_although_the_users_settings_say_never(start: Start, tmp_path: Path) -> None:
+    (tmp_path / ".codex").mkdir()
+    config = tmp_path / ".codex/config.toml"
+    for text, policy in (("", "on-request"), ('"never"', "on-request"), ('"untrusted"', None)):
+        config.write_text(f"approval_policy = {text}\n" if text else "")
+        assert settings(start(asks=True)).get("approval_policy") == policy
+        assert "approval_policy" not in settings(start())
+    assert "approval_policy" not in settings(start(asks=True, args=("-a", "never")))
 
 
 def test_the_databases_are_made_once_and_alone(start: Start, tmp_path: Path) -> None:

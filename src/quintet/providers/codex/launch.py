@@ -25,6 +25,9 @@ _PERMISSION_OPTION = re.compile(
 )
 _PERMISSION_SETTING = re.compile(r"(?:approval_policy|sandbox_mode|default_permissions|approvals_reviewer)\s*=")
 
+_CONFIG_OPTION = re.compile(r"(?:-c|--config(?==|$))=?(.*)", re.DOTALL)
+_INSTRUCTIONS_SETTING = re.compile(r"\s*developer_instructions\s*=(.*)", re.DOTALL)
+
 
 @dataclass(frozen=True)
 class Notes:
@@ -52,8 +55,12 @@ def plan(launch: Launch) -> Plan:
     previous = Notes.read(launch.previous) if launch.previous else None
     conversation = find_conversation(previous) if previous else ""
     own = previous.mark if previous and conversation else mark(launch.terminal_id)
-    told = [_own_instructions(home), launch.instructions.strip(), own]
-    settings = {
+    config = _config(home)
+    args, instructions = take_instructions(launch.args)
+    if instructions is None:
+        instructions = config.get("developer_instructions")
+    told = [instructions.strip() if isinstance(instructions, str) else "", launch.instructions.strip(), own]
+    settings: dict[str, Any] = {
         "check_for_update_on_startup": False,
         # the user has started the run there; the question would end in the user's own config.toml
         "projects": {str(launch.cwd): {"trust_level": "trusted"}},
@@ -62,15 +69,18 @@ def plan(launch: Launch) -> Plan:
     }
     argv = [program, "resume", conversation] if conversation else [program]
     argv += [option for option in _WHERE_KNOWN if knows(known, option)]
-    if not launch.asks and not sets_permissions(launch.args):
-        argv.append(_UNATTENDED)
+    if not sets_permissions(launch.args):
+        if not launch.asks:
+            argv.append(_UNATTENDED)
+        elif config.get("approval_policy", "never") == "never":
+            settings["approval_policy"] = "on-request"
     if launch.model:
         argv += ["--model", launch.model]
     for name, value in settings.items():
         argv += ["-c", f"{name}={toml(value)}"]
     notes = previous if previous and conversation else Notes(str(home), own, time.time())
     files = {NOTES: json.dumps(asdict(notes))}
-    return Plan(argv=(*argv, *launch.args), files=files, continues=bool(conversation))
+    return Plan(argv=(*argv, *args), files=files, continues=bool(conversation))
 
 
 def find_conversation(notes: Notes) -> str:
@@ -90,6 +100,30 @@ def sets_permissions(args: Sequence[str]) -> bool:
     return any(_PERMISSION_OPTION.fullmatch(word) or _PERMISSION_SETTING.match(word) for word in args)
 
 
+def take_instructions(args: Sequence[str]) -> tuple[list[str], str | None]:
+    """The user's own arguments without their developer_instructions, which would replace ours; and these."""
+    kept: list[str] = []
+    found = None
+    words = iter(args)
+    for word in words:
+        option = _CONFIG_OPTION.fullmatch(word)
+        value = (option[1] or next(words, None)) if option else None
+        setting = _INSTRUCTIONS_SETTING.fullmatch(value) if value is not None else None
+        if setting is None:
+            kept += [word] if option is None or option[1] or value is None else [word, value]
+        else:
+            found = _value(setting[1])
+    return kept, found
+
+
+def _value(text: str) -> str:
+    """What Codex makes of a setting on its command line: TOML, or else the words themselves."""
+    try:
+        return str(tomllib.loads(f"value = {text}")["value"])
+    except ValueError:
+        return text.strip()
+
+
 def toml(value: Any) -> str:
     """A value in TOML, on one line. Whatever a text holds, it stays a text."""
     if isinstance(value, bool):
@@ -101,10 +135,9 @@ def toml(value: Any) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _own_instructions(home: Path) -> str:
-    """The user's own instructions, which ours would replace."""
+def _config(home: Path) -> dict[str, Any]:
+    """The user's own settings, some of which ours would replace."""
     try:
-        found = tomllib.loads((home / "config.toml").read_text(encoding="utf-8")).get("developer_instructions")
-    except (OSError, ValueError):
-        return ""
-    return found.strip() if isinstance(found, str) else ""
+        return tomllib.loads((home / "config.toml").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
