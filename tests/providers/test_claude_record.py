@@ -69,6 +69,23 @@ def test_what_claude_code_says_to_itself_is_no_prompt() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("prompt", "own"),
+    [
+        ("<task-notification>\n<task-id>b1</task-id>\n</task-notification>", True),
+        ("<system-reminder>\nNot from the user:\n<task-notification>\n<task-id>b1</task-id>", True),
+        ('<teammate-message teammate_id="lead">go</teammate-message>', True),
+        ("<message>Fix it.</message>", False),
+        ("<system-reminder>Fix it.</system-reminder>", False),
+        ("<commit-message>Fix it</commit-message>", False),
+        ("<task-notification> is a tag: where does it come from?", False),
+        ("<notification>", False),
+    ],
+)
+def test_a_prompt_may_begin_with_a_tag(prompt: str, own: bool) -> None:
+    assert (read(asked(), stopped(), asked(prompt, "p2"), since=2) is None) is own
+
+
 def test_a_prompt_that_waits_behind_another_turn_is_not_done_with_it() -> None:
     waiting = (asked(), stopped(), NOTICE, asked("next", "own"))
     assert read(*waiting, since=3) == TurnRecord(ended=False)

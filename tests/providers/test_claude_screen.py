@@ -69,6 +69,13 @@ def test_the_footer_alone_tells_that_an_answer_streams() -> None:
     assert read_screen(busy) is TerminalStatus.PROCESSING
 
 
+def test_a_status_line_of_the_users_own_is_no_footer() -> None:
+    ended = frame("❯ go", "", "● Done.", footer=f"  main | press esc to interrupt me\n{FOOTER}", title="✳ Claude Code")
+    assert read_screen(ended) is TerminalStatus.COMPLETED
+    busy = frame("❯ go", "", "● First", footer="  main | 12 %\n  esc to interrupt", title="✳ Claude Code")
+    assert read_screen(busy) is TerminalStatus.PROCESSING
+
+
 def test_the_title_alone_tells_that_an_answer_streams() -> None:
     for spinner in "⠂⠐◐◑":
         busy = frame("❯ go", "", "● First", draft="and then", title=f"{spinner} Claude Code")
@@ -78,6 +85,11 @@ def test_the_title_alone_tells_that_an_answer_streams() -> None:
 def test_the_end_of_a_turn_looks_like_a_live_row_but_is_none() -> None:
     ended = frame("❯ go", "", "● Done.", "", "✻ Baked for 5s · done 6:16 AM", title="✳ Claude Code")
     assert read_screen(ended) is TerminalStatus.COMPLETED
+
+
+@pytest.mark.parametrize("live", ["✻ Retrying in 5s", "✻ Pondering...", "✢ Pondering... (3s · esc to interrupt)"])
+def test_other_live_rows(live: str) -> None:
+    assert read_screen(frame("❯ go", "", live, "", title="✳ Claude Code")) is TerminalStatus.PROCESSING
 
 
 def test_a_narrow_pane_with_a_still_title_while_an_answer_streams() -> None:

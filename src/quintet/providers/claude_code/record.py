@@ -14,8 +14,12 @@ from quintet.providers.limits import reset_time
 _SHELLS: Final = frozenset({"shell", "local_bash", "bash"})
 """background work that goes on by itself; anything else will make the agent speak again"""
 _LIVE: Final = frozenset({"running", "pending", "in_progress", ""})
-_OWN_PROMPT = re.compile(r"\s*<[a-z-]*(?:notification|message|reminder)[a-z-]*>")
-"""what Claude Code says to itself, for instance when a background command has ended; nobody has typed it"""
+_OWN_PROMPT = re.compile(
+    r"\s*(?:<system-reminder>[^<]{0,1000})?<(?:task-notification>\s*<[a-z-]+>|(?:teammate|cross-session)-message\s+\w+=)"
+)
+"""what Claude Code says to itself, for instance when a background command has ended; nobody has typed it.
+
+These are its very tags, with what it always writes behind them: a user's prompt may begin with a tag, too."""
 _WORDS: Final = (b'"user"', b'"assistant"', b'"queued_command"', b'"turn_duration"')
 _INTERRUPTED: Final = "[Request interrupted by user"
 _SENT_BACK: Final = "Stop hook feedback:"

@@ -23,11 +23,11 @@ from quintet.providers.screen import Screen
 SPINNER = r"[^\w\s●⏺○❯>›⎿└│╭╰─═╌▔∴■☐☒✓✔✗✘⚠※◇◆⧉⏵⏸!?#$/]"
 """A glyph of the spinner; each release has its own, so it is any glyph but those of the transcript."""
 
-LIVE_ROW = re.compile(SPINNER + r" \S.{0,300}?(?:…|\bRetrying in \d)")
+LIVE_ROW = re.compile(SPINNER + r" (?=\S)(?:\w{1,40}\.\.\.(?: \(|$)|.{0,300}?(?:…|\bRetrying in \d))")
 """`✻ Pondering… (5s · ↓ 120 tokens)`, or that a request is tried again."""
 
-BUSY_FOOTER = re.compile(r"\besc to(?: i| ?…)")
-"""`esc to interrupt`, cut off where the pane is narrow."""
+BUSY_FOOTER = re.compile(r"(?:^\s{0,6}|· )esc to(?: i| ?…)")
+"""`esc to interrupt`, cut off where the pane is narrow; a status line of the user's own may contain the words."""
 
 ROOM_FOR_BUSY_FOOTER = len(" · esc to…  ")
 
