@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from quintet.cli.detect import detect_command
 from quintet.errors import QuintetError
+from quintet.providers.registry import provider_names
 from tests.providers.judging import RIGHT
 from tools.screens import load
 
@@ -34,6 +35,11 @@ def test_a_screen_on_standard_input(arguments: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("name", ["claude_code", "claude"])
 def test_claude_code_by_both_names(name: str) -> None:
     assert run(name, stdin=f"✻ Baking…\n\n{'─' * 40}\n❯ \n{'─' * 40}\n  footer\n").output == "processing\n"
+
+
+def test_every_provider_of_the_registry_has_a_reader() -> None:
+    for name in provider_names():
+        assert run(name, stdin="").output == "unknown\n"
 
 
 def test_colours_are_ignored() -> None:

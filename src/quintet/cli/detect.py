@@ -3,23 +3,17 @@
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
-from quintet.api.status import TerminalStatus
 from quintet.errors import QuintetError
-from quintet.providers.claude_code.screen import read_screen as read_claude_code
-from quintet.providers.codex.screen import read_screen as read_codex
+from quintet.providers.registry import find_provider, provider_names
 from quintet.providers.screen import Screen
 
-READERS: dict[str, Callable[[Screen], TerminalStatus]] = {
-    "codex": read_codex,
-    "claude_code": read_claude_code,
-    "claude": read_claude_code,
-}
+OTHER_NAMES = {"claude": "claude_code"}
 ESCAPE_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_()][0-9A-B]?)")
 
 
@@ -30,20 +24,20 @@ ESCAPE_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|
 def detect_command(provider: str, file: Path | None, jsonl: bool) -> None:
     """Print the status that the screen in FILE, or on standard input, shows.
 
-    PROVIDER is codex or claude_code. Make such a file with `tmux capture-pane -p`.
+    PROVIDER is codex, claude_code or another one that is shipped. Make such a file with `tmux capture-pane -p`.
     """
     detect(provider, file, jsonl)
 
 
 def detect(provider: str, file: Path | None, jsonl: bool) -> None:
     """Prints one status, or one for each recording."""
-    reader = READERS.get(provider)
-    if reader is None:
-        raise QuintetError(f"unknown provider {provider!r}: codex and claude_code have screens to read")
+    found = find_provider(OTHER_NAMES.get(provider, provider))
+    if found is None:
+        raise QuintetError(f"unknown provider {provider!r}: choose one of {', '.join(sorted(provider_names()))}")
     text = _read(file)
     frames = _recordings(text, _name(file)) if jsonl else iter([Screen(_plain(text))])
     for frame in frames:
-        click.echo(reader(frame).value)
+        click.echo(found.read_screen(frame).value)
 
 
 def _name(file: Path | None) -> str:

@@ -49,3 +49,22 @@ def ends_in_a_shell(rows: Sequence[str]) -> bool:
 def last_flush(rows: Sequence[str], end: int) -> int:
     """The index of the last row before `end` that begins at the left edge; -1 where there is none."""
     return end - 1 - sum(1 for _ in takewhile(lambda at: not is_flush(rows[at]), range(end - 1, -1, -1)))
+
+
+def last_message(rows: Sequence[str], marks: tuple[str, ...], detail: str) -> str:
+    """The last of what an agent has written in these rows: a row with a mark and the indented ones that follow.
+
+    A row with a detail below it is that of a tool. Where all marks are out of sight, the first rows are the rest of it.
+    """
+    at = end = len(rows)
+    while (at := last_flush(rows, at)) >= 0:
+        is_tool = any(row.startswith(detail) for row in rows[at + 1 : at + 2])
+        if rows[at].startswith(marks) and not is_tool:
+            return _joined([rows[at][1:].lstrip(), *rows[at + 1 : end]])
+        if not (rows[at][0].isalnum() and at > 0 and rows[at - 1].strip()):  # else it was wrapped to the left edge
+            end = at
+    return _joined(rows[:end])
+
+
+def _joined(rows: Sequence[str]) -> str:
+    return "\n".join(row.rstrip().removeprefix("  ") for row in rows).strip()

@@ -69,6 +69,9 @@ class ClaudeCodeProvider(Provider):
     def holds_draft(self, screen_: Screen, pasted: str) -> bool:
         return super().holds_draft(screen_, pasted) or screen.shows_part_of(screen_, pasted)
 
+    def read_reply(self, text: str) -> str:
+        return screen.read_reply(text)
+
     def record_position(self, folder: Path) -> int:
         return size_of(folder / launch.HOOKS_FILE)
 

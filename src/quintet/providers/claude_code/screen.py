@@ -16,6 +16,7 @@ from quintet.providers.reading import (
     ends_in_a_shell,
     is_shell,
     last_flush,
+    last_message,
     rows_of,
 )
 from quintet.providers.screen import Screen
@@ -41,6 +42,7 @@ RULE = "──"
 PROMPT_GLYPHS = ("❯", ">", "!", "#")
 USER_ROW = re.compile(r"[❯>]\s+(?=[^\s/])")
 ANSWER_GLYPHS = ("●", "⏺")
+TOOL_DETAIL = "  ⎿"
 OPTION = re.compile(r"\s?❯\s+\d{1,2}\. \S")
 """The chosen option of a dialog; one that an answer quotes is indented further."""
 KEYS = re.compile(r"\b(?:enter|esc)\b\S{0,3} to \w|\bpress enter\b", re.IGNORECASE)
@@ -68,6 +70,15 @@ def read_screen(screen: Screen) -> TerminalStatus:
         is_running = _lacks_its_end(rows[:top], is_marked=screen.alternate)
         return TerminalStatus.PROCESSING if is_running else TerminalStatus.COMPLETED
     return TerminalStatus.COMPLETED
+
+
+def read_reply(text: str) -> str:
+    """The last answer in the scrollback; empty where the last turn has none."""
+    rows = text.rstrip().split("\n")
+    composer = _find_composer(rows)
+    above = rows[: composer[0]] if composer is not None else rows
+    asked = next((at for at in range(len(above) - 1, -1, -1) if USER_ROW.match(above[at])), 0)
+    return last_message(above[asked:], ANSWER_GLYPHS, TOOL_DETAIL)
 
 
 def shows_part_of(screen: Screen, text: str) -> bool:

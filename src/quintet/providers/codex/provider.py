@@ -69,6 +69,9 @@ class CodexProvider(Provider):
     def holds_draft(self, screen_: Screen, pasted: str) -> bool:
         return super().holds_draft(screen_, pasted.removeprefix(INVISIBLE))
 
+    def read_reply(self, text: str) -> str:
+        return screen.read_reply(text)
+
     def record_position(self, folder: Path) -> int:
         follower = _followers(folder).find()
         return size_of(follower.path) if follower is not None else 0

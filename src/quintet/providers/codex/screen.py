@@ -17,6 +17,7 @@ from quintet.providers.reading import (
     is_flush,
     is_shell,
     last_flush,
+    last_message,
     rows_of,
 )
 from quintet.providers.screen import Screen
@@ -62,6 +63,8 @@ OTHER_OPTION = re.compile(r"\s{2,6}(?:\d{1,2}\. )?\S")
 FOOTER = re.compile(r"\d{1,3}% (?:context )?left|\? for shortcuts")
 DETAIL = "  └ "
 LIVE_DETAIL = re.compile(rf"{DETAIL}|    |  \d+ background ")
+NOTE = re.compile(r"\s+(?:└ )?Tip: |  \d+ background terminal")
+"""What stands between an answer and the composer."""
 QUEUED = "  ↳ "
 QUEUE_FOOTER = "  tab to queue"
 BOX = ("│", "╰")
@@ -103,6 +106,17 @@ def is_sure(screen: Screen) -> bool:
     Releases before 0.121 have no spinner; their record is the better witness then.
     """
     return not screen.title or SPINNER_IN_TITLE.search(screen.title) is not None
+
+
+def read_reply(text: str) -> str:
+    """The last answer in the scrollback; empty where the last turn has none."""
+    rows = text.rstrip().split("\n")
+    composer = next((at for at in range(len(rows) - 1, -1, -1) if rows[at].startswith(COMPOSER_GLYPHS)), len(rows))
+    end = composer
+    while end > 0 and (not rows[end - 1].strip() or _ends_turn(rows[end - 1].rstrip()) or NOTE.match(rows[end - 1])):
+        end -= 1
+    asked = next((at for at in range(end - 1, -1, -1) if USER_PREFIX_PATTERN.match(rows[at])), 0)
+    return last_message(rows[asked:end], (ANSWER,), DETAIL)
 
 
 def _shell_is_back(rows: Sequence[str], chevron: int) -> bool:
