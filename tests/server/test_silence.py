@@ -39,3 +39,5 @@ def test_without_a_record_a_turn_ends_with_the_silence_of_its_pane(rig: Rig, mon
     monkeypatch.setattr(ScriptedProvider, "quiet_seconds", 0.0)
     rig.until(terminal, "completed")
     assert rig.last(terminal) == "one"
+    monkeypatch.setattr(ScriptedProvider, "quiet_seconds", 3600.0)
+    assert rig.status(terminal) == "completed", "what an idle agent draws later is no work"

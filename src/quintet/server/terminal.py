@@ -233,13 +233,18 @@ class Terminal:
                 record=record,
                 begun=self._begun_turn == turn and not unknown,
                 settled=self._settled(shown, unknown=unknown),
-                quiet=self._silence.lasts(self.provider.quiet_seconds),
+                quiet=self._is_quiet(turn),
                 at_odds=doubt is not None,
             )
         )
         if self.facts.pasted and self.stuck:
             status = TerminalStatus.UNKNOWN
         return self._tell(Report(status, self._reason(status, record), record, doubt))
+
+    def _is_quiet(self, turn: int) -> bool:
+        """Whether the pane is silent, or has been since its turn was over: an idle agent may draw something, too."""
+        was_over = self._told is TerminalStatus.COMPLETED and self._told_turn == turn
+        return was_over or self._silence.lasts(self.provider.quiet_seconds)
 
     _busy = 0.0
 
