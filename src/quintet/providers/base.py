@@ -130,6 +130,8 @@ class Provider(ABC):
     exit_command: ClassVar[str] = "/exit"
     accept_key: ClassVar[str] = "y"
     """the tmux key that says yes to a permission prompt"""
+    decline_key: ClassVar[str] = "Escape"
+    """the tmux key that says no to one"""
     clear_keys: ClassVar[tuple[str, ...]] = ("C-u",)
     """the tmux keys that take a line out of the composer; pressed until it is empty"""
     start_seconds: ClassVar[float] = 90.0
@@ -163,6 +165,10 @@ class Provider(ABC):
     def dialog(self, screen: Screen, folder: Path) -> Dialog | None:  # noqa: ARG002 - the hook's signature
         """The start-up dialog on the screen, if any; the folder is that of the launch."""
         return None
+
+    def is_permission(self, screen: Screen) -> bool:  # noqa: ARG002
+        """Whether the dialog on the screen asks for leave to do one thing: the only kind that a yes answers."""
+        return False
 
     def aside(self, screen: Screen) -> tuple[str, ...]:  # noqa: ARG002
         """The tmux keys that put away a dialog to which no answer is needed, for instance an offer at a usage limit."""

@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from quintet.providers.choices import Known
+from quintet.providers.reading import rows_of
 
 TRUST: Final = Known(
     re.compile(r"one you trust\?|Do you trust the files in this folder\?|trust the (?:files|contents)"),
@@ -38,5 +39,26 @@ KNOWN: Final = (
 
 OFFER: Final = re.compile(r"What do you want to do\?.{0,200}\bStop and wait for limit to reset\b")
 """What a subscription may do at its limit. Waiting is what happens anyway."""
+
+_LEAVE = re.compile(
+    r"""
+    ^[ ]Do[ ]you[ ]want[ ]to[ ](?!use[ ]this[ ]API[ ]key)[^?\n]{1,200}
+    (?:\n[ ][^?\n]{1,200}){0,4}\?      # the name of a file may take more rows
+    \n{1,3}[ ][ ❯][ ]1\.[ ]Yes$
+    """,
+    re.VERBOSE | re.MULTILINE,
+)
+_QUESTION_KEYS = re.compile(r"\bEnter to (?:select|confirm)\b")
+
+
+def asks_for_leave(text: str) -> bool:
+    """Whether the dialog is an approval, of a command or of edits: a plain yes is its first option.
+
+    That of a plan says what follows from it; and a question that the agent asks stands at the left edge, whatever
+    the agent has put into it.
+    """
+    rows = rows_of(text)
+    return not _QUESTION_KEYS.search(" ".join(rows[-2:])) and _LEAVE.search("\n".join(rows)) is not None
+
 
 OTHER: Final = "Claude Code asks something that only you can answer; look at its terminal"

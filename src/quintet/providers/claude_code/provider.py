@@ -56,6 +56,10 @@ class ClaudeCodeProvider(Provider):
             return Dialog(message=dialogs.OTHER)
         return found
 
+    def is_permission(self, screen_: Screen) -> bool:
+        asked = screen.read_screen(screen_) is TerminalStatus.WAITING_USER_ANSWER
+        return asked and dialogs.asks_for_leave(screen_.text)
+
     def aside(self, screen_: Screen) -> tuple[str, ...]:
         if screen.read_screen(screen_) is not TerminalStatus.WAITING_USER_ANSWER:
             return ()

@@ -56,6 +56,10 @@ class CodexProvider(Provider):
             return Dialog(message=dialogs.OTHER)
         return found
 
+    def is_permission(self, screen_: Screen) -> bool:
+        asked = screen.read_screen(screen_) is TerminalStatus.WAITING_USER_ANSWER
+        return asked and dialogs.asks_for_leave(screen_.text)
+
     def escape(self, message: str) -> str:
         """Keep the first word from being a command, and the last from opening a list that would take the Enter.
 

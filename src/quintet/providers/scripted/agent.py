@@ -11,6 +11,7 @@ import sys
 import textwrap
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -31,6 +32,10 @@ CHARACTERS_PER_TOKEN = 4
 
 def _tokens(text: str) -> int:
     return -(-len(text) // CHARACTERS_PER_TOKEN)
+
+
+class _Declined(Exception):  # noqa: N818 - reads as what happened
+    """The user has said no."""
 
 
 class Agent:
@@ -140,7 +145,8 @@ class Agent:
         self.failed = None
         self.title("⠿ working")
         self.draw_working()
-        self.act(self.part.turn(self.turn))
+        with suppress(_Declined):
+            self.act(self.part.turn(self.turn))
         self.clear_line()
 
     def act(self, actions: list[Action]) -> None:
@@ -201,13 +207,23 @@ class Agent:
             self.log(event="written", text=data.decode("utf-8", "surrogateescape"))
 
     def do_ask_permission(self, what: str, _: Action) -> None:
+        if self.ask(f"{look.PERMISSION} {what}? (y/n)", "y\rn") == "n":
+            raise _Declined
+
+    def do_ask_question(self, what: str, _: Action) -> None:
+        chosen = self.ask(f"{look.QUESTION}: {what}", "123456789\r").strip() or "1"
+        self.print(f"chosen: {chosen}")
+
+    def ask(self, question: str, answers: str) -> str:
+        """Ask the user; like any agent's dialog, this one takes Enter for the first of its options."""
         self.clear_line()
         self.title("question")
-        self.out(f"{look.QUESTION} {what}? (y/n)")
-        self.wait_for_key("y")
+        self.out(question)
+        key = self.wait_for_key(answers)
         self.clear_line()
         self.title("⠿ working")
         self.draw_working()
+        return key
 
     def do_fail(self, kind: str, action: Action) -> None:
         ends = time.time() + action["seconds"] if "seconds" in action else None
@@ -224,9 +240,11 @@ class Agent:
     def do_exit(self, code: int, _: Action) -> NoReturn:
         sys.exit(code)
 
-    def wait_for_key(self, wanted: str) -> None:
-        while ("key", wanted) not in self.read(None):
-            continue
+    def wait_for_key(self, wanted: str) -> str:
+        while True:
+            for kind, text in self.read(None):
+                if kind == "key" and text in wanted:
+                    return text
 
     def fill(self, text: str) -> str:
         """Put the last command's output and exit code into a text, the number of the turn and that of the process."""

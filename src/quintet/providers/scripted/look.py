@@ -8,6 +8,7 @@ from typing import Final
 PROMPT: Final = "» "
 WORKING: Final = "* Working"
 ANSWER: Final = "= Answer"
-QUESTION: Final = "? Allow"
+PERMISSION: Final = "? Allow"
+QUESTION: Final = "? Choose"
 DIALOG: Final = "! Start-up:"
 INDENT: Final = "  "

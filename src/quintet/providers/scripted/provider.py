@@ -26,6 +26,7 @@ class ScriptedProvider(Provider):
     name: ClassVar[str] = "scripted"
     prompts: ClassVar[tuple[str, ...]] = (look.PROMPT,)
     commands: ClassVar[frozenset[str]] = frozenset({"/rename", "/exit"})
+    decline_key: ClassVar[str] = "n"
     settle_seconds: ClassVar[float] = 0.5
     quiet_seconds: ClassVar[float] = 0.2
     start_seconds: ClassVar[float] = 30.0
@@ -53,9 +54,13 @@ class ScriptedProvider(Provider):
                 return TerminalStatus.IDLE
             if line.startswith(look.WORKING):
                 return TerminalStatus.PROCESSING
-            if line.startswith(look.QUESTION):
+            if line.startswith((look.PERMISSION, look.QUESTION)):
                 return TerminalStatus.WAITING_USER_ANSWER
         return TerminalStatus.UNKNOWN
+
+    def is_permission(self, screen: Screen) -> bool:
+        asked = self.read_screen(screen) is TerminalStatus.WAITING_USER_ANSWER
+        return asked and screen.text.rstrip().split("\n")[-1].startswith(look.PERMISSION)
 
     def escape(self, message: str) -> str:
         return message  # a paste is text, whatever it begins with
@@ -88,6 +93,9 @@ class ScriptedProvider(Provider):
             return (folder / RECORD).stat().st_size
         except FileNotFoundError:
             return 0
+
+    def keeps_record(self, folder: Path) -> bool:
+        return (folder / RECORD).exists()
 
     def read_record(self, folder: Path, since: int) -> TurnRecord | None:
         try:
