@@ -71,7 +71,7 @@ class Terminal(BaseModel):
         default=None, description="how its screen and its record have disagreed on the turn for long"
     )
     last_screen: str | None = Field(default=None, description="with status error: what the terminal showed last")
-    accept_key: str | None = Field(default=None, description="while it waits for an answer: the key that says yes")
+    accept_key: str | None = Field(default=None, description="while it asks for permission: the key that says yes")
     usage: TokenUsage | None = None
     failure: Failure | None = None
     continues: str | None = Field(default=None, description="the lost terminal whose conversation goes on here")

@@ -7,6 +7,7 @@ from typing import Final
 
 from quintet.api.status import AT_REST
 from quintet.server import delivery
+from quintet.server.hands import press
 from quintet.server.refusals import Conflict, NotTaken, Refusal, TmuxError
 from quintet.server.terminal import Terminal
 
@@ -55,7 +56,7 @@ async def _usher(terminal: Terminal) -> None:
         terminal.needs = dialog.message if stands and dialog is not None and not dialog.keys else None
         if stands and dialog is not None and dialog.keys:
             since = now
-            await delivery.press(terminal, *dialog.keys)
+            await press(terminal, *dialog.keys)
         if dialog is None and terminal.provider.read_screen(look.screen) in AT_REST:
             await terminal.keep(replace(terminal.facts, ready=True))
             await terminal.report()

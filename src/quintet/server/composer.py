@@ -5,33 +5,13 @@ from typing import Final
 
 from quintet.providers import editor
 from quintet.server.facts import OPTION, Facts
+from quintet.server.hands import guarded
 from quintet.server.launch import write_private
-from quintet.server.refusals import Conflict, TmuxError
-from quintet.server.terminal import MUTE, Terminal
-from quintet.server.tmux import CommandFailed, quote
+from quintet.server.terminal import Terminal
+from quintet.server.tmux import quote
 
 EDITOR_SECONDS: Final = 20.0
 """how long an agent may take to open its editor"""
-
-
-async def guarded(terminal: Terminal, command: str) -> None:
-    """Run a command on the pane, unless its program has ended: tmux itself may crash on that."""
-    if terminal.mute:
-        raise Conflict(f"Terminal '{terminal.facts.id}' cannot take input: {MUTE}")
-    line = f"if-shell -F -t {terminal.pane} '#{{pane_dead}}' 'display-message -p dead' {quote(command)}"
-    try:
-        reply = await terminal.tmux.script(line)
-    except CommandFailed:
-        reply = ["dead"]
-    except TmuxError:
-        await terminal.reconnect()
-        if not terminal.ended:
-            raise
-        reply = ["dead"]
-    if reply == ["dead"]:
-        terminal.dirty = True
-        report = await terminal.report()
-        raise Conflict(f"Terminal '{terminal.facts.id}' cannot take input: {report.reason or 'its program has ended'}")
 
 
 async def fill(terminal: Terminal, text: str, facts: Facts) -> None:

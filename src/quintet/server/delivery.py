@@ -5,16 +5,16 @@ import os
 import re
 import signal
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from quintet.api.status import AT_REST, TerminalStatus
 from quintet.providers.editor import INPUT
-from quintet.providers.screen import Screen
-from quintet.server.composer import fill, guarded
+from quintet.server.answering import HEARD_SECONDS, MOST_TIMES, answer, asks, check_unasked, is_asking
+from quintet.server.composer import fill
 from quintet.server.facts import REMEMBERED
+from quintet.server.hands import differs, guarded, press, until
 from quintet.server.processes import signal_group
 from quintet.server.refusals import BadRequest, Conflict, NotTaken, TmuxError
 from quintet.server.terminal import AT_WORK, MUTE, Look, Terminal
@@ -30,12 +30,7 @@ BYTES_PER_SECOND: Final = 200_000
 """a slow agent's reading of a long paste"""
 EXIT_SECONDS: Final = 1.5
 COMMAND_SECONDS: Final = 5.0
-LONGEST_ANSWER: Final = 200
 CLEAR_SECONDS: Final = 0.5
-HEARD_SECONDS: Final = 1.0
-STILL_SECONDS: Final = 0.3
-MOST_TIMES: Final = 3
-"""that a key is pressed which nothing comes of"""
 MOST_LINES: Final = 60
 """of a draft that is cleared line by line"""
 LONGEST_DRAFT: Final = 2000
@@ -57,15 +52,17 @@ async def deliver(terminal: Terminal, message: str, dispatch: str = "") -> None:
     async with terminal.typing:
         if dispatch and dispatch in terminal.facts.dispatches:
             if terminal.facts.pasted and dispatch == terminal.facts.dispatches[-1]:
-                await _submit(terminal, _draft(terminal), press=False)
+                await _submit(terminal, _draft(terminal), fresh=False)
             return
         await _check_ready(terminal)
         await _put_aside(terminal)
-        report = await terminal.report()
-        if report.status is TerminalStatus.WAITING_USER_ANSWER:
-            await _answer(terminal, text)
+        if not dispatch and await asks(terminal):
+            await answer(terminal, text)
             return
+        await check_unasked(terminal)
         await _until_at_rest(terminal)
+        await _put_aside(terminal)
+        await check_unasked(terminal)
         await _clear(terminal)
         if terminal.provider.is_command(text):
             await _command(terminal, text)
@@ -77,32 +74,7 @@ async def finish(terminal: Terminal) -> None:
     """Bring to its end what an earlier server has pasted."""
     async with terminal.typing:
         if terminal.facts.pasted:
-            await _submit(terminal, _draft(terminal), press=False)
-
-
-async def press(terminal: Terminal, *keys: str) -> None:
-    """Press keys, unless the program has ended."""
-    await guarded(terminal, f"send-keys -t {terminal.pane} " + " ".join(quote(key) for key in keys))
-
-
-async def accept(terminal: Terminal) -> None:
-    """Say yes to what is asked, once it is drawn: agents do not listen before. Again where nothing comes of it."""
-    for _ in range(MOST_TIMES):
-        asked = await _drawn(terminal)
-        if terminal.provider.read_screen(asked) is not TerminalStatus.WAITING_USER_ANSWER:
-            return
-        await press(terminal, terminal.provider.accept_key)
-        if await _until(terminal, partial(_differs, asked), HEARD_SECONDS):
-            return
-
-
-async def _drawn(terminal: Terminal) -> Screen:
-    """The screen when it has stood still for a moment, or at last."""
-    deadline = time.monotonic() + HEARD_SECONDS
-    screen = (await terminal.look()).screen
-    while await _until(terminal, partial(_differs, screen), STILL_SECONDS) and time.monotonic() < deadline:
-        screen = terminal.seen.screen
-    return terminal.seen.screen
+            await _submit(terminal, _draft(terminal), fresh=False)
 
 
 async def end(terminal: Terminal) -> None:
@@ -116,25 +88,14 @@ async def end(terminal: Terminal) -> None:
             async with terminal.typing:
                 await _clear(terminal)
                 await _command(terminal, terminal.provider.exit_command, wait=False)
-                await _until(terminal, lambda look: look.end is not None, EXIT_SECONDS, 0.01)
+                await until(terminal, lambda look: look.end is not None, EXIT_SECONDS, 0.01)
     except (Conflict, TmuxError):
         pass  # it ends below, if it has not ended by itself
     for number in (signal.SIGHUP, signal.SIGKILL):
         if terminal.is_running():
             signal_group(terminal.pid, number)
-            await _until(terminal, lambda look: look.end is not None, 0.5, 0.01)
+            await until(terminal, lambda look: look.end is not None, 0.5, 0.01)
     await terminal.report()
-
-
-async def _until(terminal: Terminal, wanted: Callable[[Look], bool], seconds: float, pause: float = 0.1) -> bool:
-    deadline = time.monotonic() + seconds
-    while True:
-        if wanted(await terminal.look()):
-            return True
-        left = deadline - time.monotonic()
-        if left <= 0:
-            return False
-        await terminal.change(min(left, pause))
 
 
 async def _until_started(terminal: Terminal) -> None:
@@ -154,8 +115,8 @@ async def _check_ready(terminal: Terminal) -> None:
 
 
 async def _until_at_rest(terminal: Terminal) -> None:
-    provider = terminal.provider
-    await _until(terminal, lambda look: provider.read_screen(look.screen) in AT_REST, BUSY_SECONDS)
+    ready = AT_REST | {TerminalStatus.WAITING_USER_ANSWER}
+    await until(terminal, lambda look: terminal.provider.read_screen(look.screen) in ready, BUSY_SECONDS)
 
 
 async def _put_aside(terminal: Terminal) -> None:
@@ -166,7 +127,7 @@ async def _put_aside(terminal: Terminal) -> None:
         if not keys:
             return
         await press(terminal, *keys)
-        await _until(terminal, partial(_differs, screen), HEARD_SECONDS)
+        await until(terminal, partial(differs, screen), HEARD_SECONDS)
 
 
 async def _clear(terminal: Terminal) -> None:
@@ -181,33 +142,23 @@ async def _clear(terminal: Terminal) -> None:
         if terminal.ended or not provider.draft(screen):
             return
         await press(terminal, *provider.clear_keys)
-        if not await _until(terminal, partial(_differs, screen), CLEAR_SECONDS):
+        if not await until(terminal, partial(differs, screen), CLEAR_SECONDS):
             break
     raise Conflict(f"Terminal '{facts.id}' holds a draft that cannot be cleared: somebody is typing there")
 
 
-def _differs(before: Screen, look: Look) -> bool:
-    return look.end is not None or (look.screen.text, look.screen.cursor) != (before.text, before.cursor)
-
-
-async def _answer(terminal: Terminal, text: str) -> None:
-    if "\n" in text or len(text) > LONGEST_ANSWER:
-        raise Conflict(f"Terminal '{terminal.facts.id}' waits for an answer to its own question")
-    await guarded(terminal, f"send-keys -l -t {terminal.pane} -- {quote(text)}")
-    await press(terminal, "Enter")
-
-
 async def _command(terminal: Terminal, text: str, *, wait: bool = True) -> None:
+    await check_unasked(terminal)
     await guarded(terminal, f"send-keys -l -t {terminal.pane} -- {quote(text)}")
     provider = terminal.provider
     at_rest = provider.read_screen(terminal.seen.screen) in AT_REST
-    seen = await _until(terminal, lambda look: provider.holds_draft(look.screen, text), DRAFT_SECONDS)
-    await press(terminal, "Enter")
+    seen = await until(terminal, lambda look: provider.holds_draft(look.screen, text), DRAFT_SECONDS)
+    await _enter(terminal)
     begun = time.monotonic()
-    while wait and not await _until(terminal, lambda look: not provider.holds_draft(look.screen, text), FIRST_AGAIN):
+    while wait and not await until(terminal, lambda look: not provider.holds_draft(look.screen, text), FIRST_AGAIN):
         if time.monotonic() - begun > COMMAND_SECONDS:
             raise NotTaken(f"Terminal '{terminal.facts.id}' does not take the command: it still stands in its composer")
-        await press(terminal, "Enter")
+        await _enter(terminal)
     if wait and not seen and not at_rest:
         raise NotTaken(f"Terminal '{terminal.facts.id}' is at work and shows no sign that it has taken the command")
 
@@ -225,9 +176,10 @@ async def _prompt(terminal: Terminal, text: str, dispatch: str) -> None:
         server=os.getpid(),
         rested=terminal.provider.read_screen(terminal.seen.screen) in AT_REST,
     )
+    await check_unasked(terminal)
     await fill(terminal, text, new)
     terminal.events.add("turn", terminal=new.id, session=new.session, turn=new.turn, state="began")
-    await _submit(terminal, text, press=True)
+    await _submit(terminal, text, fresh=True)
 
 
 def _draft(terminal: Terminal) -> str:
@@ -238,35 +190,35 @@ def _draft(terminal: Terminal) -> str:
         return ""
 
 
-async def _submit(terminal: Terminal, text: str, *, press: bool) -> None:
+async def _submit(terminal: Terminal, text: str, *, fresh: bool) -> None:
     """Press Enter until the agent has taken what is in its composer."""
     terminal.stuck = False
     provider = terminal.provider
     before = terminal.seen.screen.text
-    rested = terminal.facts.rested
-    drafted = False
-    if press:
+    drafted, entered = False, not fresh
+    if fresh:
         patience = DRAFT_SECONDS + len(text) / BYTES_PER_SECOND
-        drafted = await _until(terminal, lambda look: provider.holds_draft(look.screen, text), patience)
-        await _enter(terminal)
+        drafted = await until(terminal, lambda look: provider.holds_draft(look.screen, text), patience)
     begun = time.monotonic()
-    again, pause = begun + FIRST_AGAIN, FIRST_AGAIN
+    again, pause = (begun, FIRST_AGAIN) if fresh else (begun + FIRST_AGAIN, 2 * FIRST_AGAIN)
     while True:
         look = await terminal.look()
         holds = look.end is None and provider.holds_draft(look.screen, text)
         drafted = drafted or holds
         now = time.monotonic()
-        if look.end is not None or _taken(terminal, look, holds=holds, drafted=drafted):
+        if look.end is not None or _taken(terminal, look, entered=entered, holds=holds, drafted=drafted):
             break
-        if rested and not holds and now - begun > DRAFT_SECONDS and (look.screen.text != before or not press):
+        moved = entered and not holds and now - begun > DRAFT_SECONDS and (look.screen.text != before or not fresh)
+        if moved and terminal.facts.rested and not provider.keeps_record(terminal.folder):
             break  # a composer that could not be read; the screen has moved on
         if now - begun > TAKEN_SECONDS + len(text) / BYTES_PER_SECOND:
             terminal.stuck = True
-            raise NotTaken(f"Terminal '{terminal.facts.id}' shows no sign that it has taken the input")
-        if holds and now >= again:
-            await _enter(terminal)
-            pause = min(2 * pause, LONGEST_AGAIN)
-            again = now + pause
+            raise NotTaken(_not_taken(terminal, look))
+        if now >= again and (holds or (not entered and _shows_composer(terminal, look))):
+            if not is_asking(terminal, look.screen):
+                await press(terminal, "Enter")
+                entered = True
+            again, pause = now + pause, min(2 * pause, LONGEST_AGAIN)
         await terminal.change(0.05)
     if look.end is None:
         await terminal.settle()
@@ -274,13 +226,34 @@ async def _submit(terminal: Terminal, text: str, *, press: bool) -> None:
     (terminal.folder / INPUT).unlink(missing_ok=True)
 
 
+def _not_taken(terminal: Terminal, look: Look) -> str:
+    if is_asking(terminal, look.screen):
+        return f"Terminal '{terminal.facts.id}' asks its user something, and does not take the input before an answer"
+    return f"Terminal '{terminal.facts.id}' shows no sign that it has taken the input"
+
+
+def _shows_composer(terminal: Terminal, look: Look) -> bool:
+    """Whether Enter can only mean the composer: it is there, and empty or with something that cannot be read."""
+    provider = terminal.provider
+    return provider.read_screen(look.screen) in AT_REST or bool(provider.draft(look.screen))
+
+
 async def _enter(terminal: Terminal) -> None:
+    """Press Enter, never in a dialog: there it would say yes."""
+    await check_unasked(terminal)
     await press(terminal, "Enter")
 
 
-def _taken(terminal: Terminal, look: Look, *, holds: bool, drafted: bool) -> bool:
-    """By the agent's record; else by a draft that was seen and is gone, or by work where there was none before."""
-    if terminal.provider.read_record(terminal.folder, terminal.facts.since) is not None:
+def _taken(terminal: Terminal, look: Look, *, entered: bool, holds: bool, drafted: bool) -> bool:
+    """By the agent's record; else by a draft that was seen and is gone, or by work where there was none before.
+
+    An agent at rest whose record does not know the turn has not begun it, unless both can be seen: records may be late.
+    """
+    facts, provider = terminal.facts, terminal.provider
+    if provider.read_record(terminal.folder, facts.since) is not None:
         return True
-    at_work = terminal.provider.read_screen(look.screen) in AT_WORK
-    return (drafted and not holds) or (at_work and terminal.facts.rested)
+    gone = drafted and not holds
+    works = facts.rested and provider.read_screen(look.screen) in AT_WORK
+    if facts.rested and provider.keeps_record(terminal.folder):
+        return entered and gone and works
+    return entered and (gone or works)

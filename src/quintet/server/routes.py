@@ -16,8 +16,9 @@ from quintet import __version__
 from quintet.api import models
 from quintet.api.models import OutputMode, TerminalId
 from quintet.api.status import AT_REST, TerminalStatus
-from quintet.server import delivery
+from quintet.server import answering, delivery
 from quintet.server.asked import check_length, new_session_name, wish
+from quintet.server.hands import press
 from quintet.server.hub import Hub
 from quintet.server.picture import picture
 from quintet.server.places import session_name
@@ -54,7 +55,7 @@ async def _describe(terminal: Terminal, report: Report | None = None) -> models.
     facts, look = terminal.facts, terminal.seen
     usage = report.record.usage if report.record is not None else None
     failure = report.record.failure if report.record is not None and report.status in AT_REST else None
-    waiting = report.status is TerminalStatus.WAITING_USER_ANSWER
+    waits = report.status is TerminalStatus.WAITING_USER_ANSWER and facts.ready
     return models.Terminal(
         id=facts.id,
         name=facts.name,
@@ -75,7 +76,7 @@ async def _describe(terminal: Terminal, report: Report | None = None) -> models.
         reason=report.reason,
         doubt=report.doubt,
         last_screen=look.screen.text.rstrip() if report.status is TerminalStatus.ERROR else None,
-        accept_key=terminal.provider.accept_key if waiting and facts.ready else None,
+        accept_key=terminal.provider.accept_key if waits and terminal.provider.is_permission(look.screen) else None,
         failure=models.Failure(**asdict(failure)) if failure is not None else None,
         continues=facts.continues or None,
         usage=models.TokenUsage(**asdict(usage)) if usage is not None else None,
@@ -213,9 +214,9 @@ async def send_key(hub: AHub, terminal_id: TerminalId, key: str) -> models.Succe
         report = await terminal.report()
         if report.status is not TerminalStatus.WAITING_USER_ANSWER:
             raise Conflict(f"Terminal '{terminal_id}' does not ask anything")
-        await delivery.accept(terminal)
+        await answering.accept(terminal)
     else:
-        await delivery.press(terminal, key)
+        await press(terminal, key)
     return models.Success()
 
 
