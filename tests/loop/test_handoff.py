@@ -495,6 +495,29 @@ def test_a_permission_that_cannot_be_given_now_stops_nothing(scene: Scene) -> No
     assert len(scene.api.accepted_at) == 4
 
 
+def test_a_question_that_no_yes_answers_is_told_once_and_permissions_go_on(scene: Scene) -> None:
+    scene.set(auto_accept_permissions=True)
+    scene.api.status = changes((0, WAITING), (100, COMPLETED))
+    scene.api.input_faults = [Refused("only its user can answer")] * 9
+    scene.clock.at(99, scene.write)
+    assert scene.wait().source == "file"
+    told = [(event.accepted, event.question) for event in scene.events if isinstance(event, PermissionAsked)]
+    assert told[0] == (False, True)
+    assert set(told[1:]) == {(True, False)}
+    assert scene.told(ServerFault) == []
+
+
+def test_a_question_that_was_answered_meanwhile_is_not_told(scene: Scene) -> None:
+    scene.set(auto_accept_permissions=True)
+    answered = iter([WAITING])
+    scene.api.status = lambda _: next(answered, COMPLETED)
+    scene.api.input_faults = [Refused("does not ask anything")]
+    scene.write()
+    assert scene.wait().source == "file"
+    assert len(scene.api.accepted_at) == 1
+    assert scene.told(PermissionAsked) == []
+
+
 # -- faults
 
 

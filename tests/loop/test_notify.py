@@ -115,6 +115,7 @@ def test_a_topic_that_is_not_there_is_only_a_warning(project: Project) -> None:
         (RunFinished(status="PASS", round=2), True),
         (RunStopped(reason="x"), True),
         (PermissionAsked(role="tester", terminal="1", accepted=False), True),
+        (PermissionAsked(role="tester", terminal="1", accepted=False, question=True), True),
         (PermissionAsked(role="tester", terminal="1", accepted=True), False),
         (ReviewsUsedUp(phase="analyst", round=1, cycles=3), True),
         (Noted(text="x"), False),

@@ -81,6 +81,10 @@ def test_every_event_has_words_of_its_own(kind: type[Any]) -> None:
         (sample(journal.PermissionAsked), ["warning", "aa00bb11"]),
         (sample(journal.StatusDoubted, status="processing"), ["warning", "tester", "the text", "counts as processing"]),
         (sample(journal.PermissionAsked, accepted=True), ["answered yes"]),
+        (
+            sample(journal.PermissionAsked, accepted=False, question=True),
+            ["warning", "only you can answer", "aa00bb11"],
+        ),
         (sample(journal.ServerFault), ["warning: the text"]),
         (sample(journal.Warned), ["warning: the text"]),
         (sample(journal.Verified), ["make test", "exit code 2"]),

@@ -127,6 +127,8 @@ class _Wait:
     reminders: int = 0
     permissions: int = 0
     permission_at: float = field(default=float("-inf"))
+    questioned: bool = False
+    """the user was told of a question that no yes answers"""
     retry: float = 0.0
     doubted: bool = False
     seen: Look | None = None
@@ -247,19 +249,35 @@ class _Wait:
         most = MOST_PERMISSIONS if self.settings.auto_accept_permissions else 0
         if self.permissions > most or now - self.permission_at < PERMISSION_COOLDOWN:
             return
-        self.permissions, self.permission_at = self.permissions + 1, now
-        accepted = self.permissions <= most
-        self._tell_permission(accepted)
-        if accepted:
-            try:
-                self.handoff.api.accept_permission(self.request.terminal_id)
-            except (PassingFault, Refused) as fault:
-                # somebody else may have answered it meanwhile
-                self.handoff.emit(ServerFault(text=str(fault)))
+        self.permission_at = now
+        if self.permissions == most:
+            self.permissions += 1
+            self._tell_permission()
+            return
+        try:
+            self.handoff.api.accept_permission(self.request.terminal_id)
+        except Refused:
+            self._question()
+        except PassingFault as fault:
+            self.permissions += 1
+            self.handoff.emit(ServerFault(text=str(fault)))
+        else:
+            self.permissions += 1
+            self._tell_permission(accepted=True)
 
-    def _tell_permission(self, accepted: bool) -> None:
+    def _question(self) -> None:
+        """Tell the user once in a turn of what no yes answers, unless somebody has answered it meanwhile."""
+        try:
+            asks = self.handoff.api.get_status(self.request.terminal_id) is TerminalStatus.WAITING_USER_ANSWER
+        except PassingFault:
+            return
+        if asks and not self.questioned:
+            self.questioned = True
+            self._tell_permission(question=True)
+
+    def _tell_permission(self, *, accepted: bool = False, question: bool = False) -> None:
         terminal, role = self.request.terminal_id, self.request.role.name
-        self.handoff.emit(PermissionAsked(role=role, terminal=terminal, accepted=accepted))
+        self.handoff.emit(PermissionAsked(role=role, terminal=terminal, accepted=accepted, question=question))
 
     def _timed_out(self) -> Reply:
         if self.status in AT_REST:

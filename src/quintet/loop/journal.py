@@ -208,6 +208,8 @@ class PermissionAsked(_Event):
     accepted: bool
     reason: str = ""
     """what it cannot start without, where that is so"""
+    question: bool = False
+    """something that a yes does not answer"""
 
 
 class StatusDoubted(_Event):

@@ -52,6 +52,8 @@ def _message(event: Event) -> str:
             return f"stopped: {reason}"
         case PermissionAsked(accepted=False, role=role, reason=reason) if reason:
             return f"{role} cannot start without you: {reason}"
+        case PermissionAsked(question=True, role=role, terminal=terminal):
+            return f"{role} asks something that only you can answer, in terminal {terminal}"
         case PermissionAsked(accepted=False, role=role, terminal=terminal):
             return f"{role} asks for permission in terminal {terminal}"
         case LimitReached(role=role, text=text, until=until):

@@ -55,6 +55,8 @@ def _wait(event: Event) -> str:
             return f"{role} asks for permission; answered yes"
         case journal.PermissionAsked(role=role, terminal=terminal, reason=reason) if reason:
             return f"warning: {role} cannot start without you: {reason} (terminal {terminal})"
+        case journal.PermissionAsked(role=role, terminal=terminal, question=True):
+            return f"warning: {role} asks something that only you can answer; answer it in terminal {terminal}"
         case journal.PermissionAsked(role=role, terminal=terminal):
             return f"warning: {role} asks for permission; answer it in terminal {terminal}"
         case journal.StatusDoubted(role=role, status=status, text=text):
