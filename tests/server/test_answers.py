@@ -1,10 +1,11 @@
 """Dialogs: what may answer one, and that nothing else ever gets into one."""
 
-import threading
 from pathlib import Path
 
 import pytest
 
+from quintet.server import delivery
+from quintet.server.terminal import Terminal
 from tests.server.rig import Rig, until
 
 
@@ -73,12 +74,14 @@ def test_a_dialog_that_comes_up_meanwhile_keeps_the_message_out(
 ) -> None:
     monkeypatch.setattr("quintet.server.delivery.BUSY_SECONDS", 30.0)
     terminal, gate = at_work_until(rig)
-    answers: list[int] = []
-    sender = threading.Thread(target=lambda: answers.append(rig.send(terminal, message).status_code))
-    sender.start()
-    gate.touch()
-    sender.join(60)
-    assert answers == [409]
+    wait = delivery._until_at_rest
+
+    async def opened(terminal: Terminal) -> None:
+        gate.touch()
+        await wait(terminal)
+
+    monkeypatch.setattr("quintet.server.delivery._until_at_rest", opened)
+    assert rig.send(terminal, message).status_code == 409
     assert rig.status(terminal) == "waiting_user_answer", "nobody has said yes"
     assert rig.get(terminal)["turn"] == 1
 
