@@ -82,7 +82,7 @@ def test_every_event_has_words_of_its_own(kind: type[Any]) -> None:
         (sample(journal.StatusDoubted, status="processing"), ["warning", "tester", "the text", "counts as processing"]),
         (sample(journal.PermissionAsked, accepted=True), ["answered yes"]),
         (
-            sample(journal.PermissionAsked, accepted=False, question=True),
+            sample(journal.PermissionAsked, accepted=False, reason="", question=True),
             ["warning", "only you can answer", "aa00bb11"],
         ),
         (sample(journal.ServerFault), ["warning: the text"]),
