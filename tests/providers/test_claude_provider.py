@@ -131,7 +131,7 @@ def test_the_hooks_append_lines_to_the_record(tmp_path: Path) -> None:
         command = given_hooks[event][0]["hooks"][0]["command"]
         told = json.dumps({"hook_event_name": event, "transcript_path": str(folder / "none.jsonl"), **more})
         subprocess.run(["/bin/sh", "-c", command], input=told, text=True, check=True)
-    assert PROVIDER.read_record(folder, 0) == TurnRecord(ended=True, last_message="Done.")
+    assert PROVIDER.read_record(folder, 0) == TurnRecord(ended=True, last_message="Done.", final=False)
     assert PROVIDER.read_record(folder, PROVIDER.record_position(folder)) is None
     assert PROVIDER.keeps_record(folder)
 
