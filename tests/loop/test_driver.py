@@ -112,7 +112,7 @@ def test_permission_is_given_with_a_y(project: Project) -> None:
 
 def test_without_auto_accept_nobody_types_a_y(project: Project) -> None:
     project.stub.script[PROGRAMMER] = [Turn(PROGRAMMER_SUMMARY, asks=True)]
-    done = project.run(RESPONSE_TIMEOUT="0.6")
+    done = project.run(RESPONSE_TIMEOUT="3")
     assert done.code == 1
     assert done.out.count("asks for permission; answer it in terminal 00000003") == 1
     assert not [call for call in project.stub.of("POST", "/input") if call.params["message"] == "y"]

@@ -83,7 +83,7 @@ def test_a_fail_and_reviews_used_up_are_told(project: Project, topic: Topic) -> 
 
 def test_a_question_and_the_stop_are_told_once_each(project: Project, topic: Topic) -> None:
     project.stub.script[PROGRAMMER] = [Turn(PROGRAMMER_SUMMARY, asks=True)]
-    assert project.run(RESPONSE_TIMEOUT="0.6").code == 1
+    assert project.run(RESPONSE_TIMEOUT="3").code == 1
     texts = [text for _, text in topic.messages]
     assert len(texts) == 2
     assert "prüf: programmer asks for permission in terminal 00000003" in texts
