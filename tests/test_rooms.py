@@ -10,8 +10,8 @@ import quintet
 from quintet.roles import ROLES
 
 SOURCE = Path(quintet.__file__).parent
-LEAVES = {"quintet", "quintet.roles", "quintet.errors"}
-OF_LEAVES = ("quintet.__version__", "quintet.roles.", "quintet.errors.")
+LEAVES = {"quintet", "quintet.roles", "quintet.errors", "quintet.program"}
+OF_LEAVES = ("quintet.__version__", "quintet.roles.", "quintet.errors.", "quintet.program.")
 MAY_IMPORT = {
     "config": set[str](),
     "loop": {"config", "api"},

@@ -8,6 +8,7 @@ import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 from quintet.errors import RunError
+from quintet.program import program
 from quintet.roles import ROLES
 
 VARIABLE: Final = "_QUINTET_COMPLETE"
@@ -32,7 +33,7 @@ def completion_command(shell: str | None, install: bool) -> None:
     shell = shell or Path(os.environ.get("SHELL", "")).name
     kind = get_completion_class(shell) if shell in PLACES else None
     if kind is None:
-        raise RunError(f"name your shell: quintet completion {'|'.join(PLACES)}")
+        raise RunError(f"name your shell: {program()} completion {'|'.join(PLACES)}")
     from quintet.cli.main import cli  # noqa: PLC0415 - the command line is what is completed
 
     # click's own `source` would start bash to look at its release

@@ -1,44 +1,37 @@
 """`quintet demo`: a whole run in under a minute, and what to do next."""
 
 import os
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 import click
 
 from quintet.cli.run import run
 from quintet.demo import SCENARIO_FILE, TASK_FILE, prepare
 from quintet.loop.responses import TMP
-from quintet.loop.state import load_state
+from quintet.loop.state import State, load_state
+from quintet.program import program
 from quintet.providers.scripted.provider import SCENARIO_VARIABLE
+from quintet.roles import PROGRAMMER
 
-STORY = """
-What happened: the analyst wrote an OpenSpec change and its peer asked for more; the programmer's first
-slug.py passed its own test and its review, but the tester ran check.sh and it failed; the evidence went
-back, and the second slug.py passed. The words were scripted, the work was not: the verdict is check.sh's
-exit code.
-
-  the project       {project}
-                    (git log -p shows the change)
-  the report        {handoffs}/report.html
-  every handoff     {handoffs}
-  all of it         quintet dashboard --wd {project}
-  a terminal        quintet attach programmer
-                    (Ctrl-b d leaves it; quintet stop --session {session} ends all five)
-
-The same with real agents, in a project of yours:
-
-  quintet init
-  quintet new "what you want, in one line"
-  quintet run tasks/...
+STORY: Final = """
+What happened: the analyst wrote an OpenSpec change, and its peer asked for
+more. The programmer's first slug.py passed its own test and its review, but the
+tester ran check.sh, and it failed. The evidence went back, and the second
+slug.py passed. The words were scripted, the work was not: the verdict is the
+exit code of check.sh.
 """
+_WIDTH: Final = 80
 
 
-def demo(folder: Path | None) -> int:
+def demo(folder: Path | None, *, keep: bool) -> int:
     """Prepare the project, run the loop on it, and say what happened."""
     folder = prepare(folder)
-    project = folder / "project"
-    click.echo(f"A small project in {project}, a task, and five scripted agents in real terminals.\n")
-    os.environ[SCENARIO_VARIABLE] = str(folder / SCENARIO_FILE)
+    project, scenario = folder / "project", str(folder / SCENARIO_FILE)
+    click.echo(f"Five scripted agents in real terminals, at work on a small project:\n{project}\n")
+    os.environ[SCENARIO_VARIABLE] = scenario  # the agents inherit it
     flags = {
         "wd": str(project),
         "provider": "scripted",
@@ -46,11 +39,41 @@ def demo(folder: Path | None) -> int:
         "post_git_commit": True,
         "post_git_commit_comment": "Turn titles into slugs",
         "poll_seconds": "0.5",
+        "cleanup_on_exit": not keep,
     }
-    code = run(None, flags, env={})  # the user's own settings have no part in it
+    code = run(None, flags, env={SCENARIO_VARIABLE: scenario})  # the user's own settings have no part in it
     state = load_state(project / TMP / "quintet-state.json")
     if code or state is None:
-        click.echo(f"\nThe demo did not reach PASS; what there is to see is in {project}.", err=True)
+        click.echo("\nThe demo did not reach PASS. What there is of it:", err=True)
+        click.echo(_commands(_what_is_left(folder, state, keep=keep)), err=True)
         return code or 1
-    click.echo(STORY.format(project=project, handoffs=project / TMP / state.run_id, session=state.session_name))
+    click.echo(f"{STORY}\nLook at it:\n{_commands(_what_is_left(folder, state, keep=keep))}")
+    click.echo("\nThe same with real agents, in a project of yours:")
+    for words in ("init", 'new "what you want, in one line"', "run tasks/..."):
+        click.echo(f"  {program()} {words}")
     return 0
+
+
+def _what_is_left(folder: Path, state: State | None, *, keep: bool) -> list[tuple[str, str]]:
+    """What can be looked at and how it is removed: commands, each with what it does."""
+    rows = [(f"cd {shlex.quote(str(folder / 'project'))}", ""), ("git log -p", "what the agents have changed")]
+    if state is not None:
+        rows += [
+            (f"ls {TMP}/{state.run_id}", "every prompt and reply, and report.html"),
+            (f"{program()} dashboard", "the same in the browser"),
+        ]
+    if state is not None and keep:
+        rows += [
+            (f"{program()} attach {PROGRAMMER}", "its terminal; Ctrl-b d leaves it"),
+            (f"{program()} stop --session {state.session_name}", "ends all five terminals"),
+        ]
+    return [*rows, (f"rm -r {shlex.quote(str(folder))}", "removes all of the demo")]
+
+
+def _commands(rows: Sequence[tuple[str, str]]) -> str:
+    """Commands to type, with notes beside them, or above them where a line would become too long."""
+    column = max((len(words) for words, note in rows if note), default=0)
+    beside = [f"  {words:<{column}}  # {note}" if note else f"  {words}" for words, note in rows]
+    if max(map(len, beside)) <= _WIDTH:
+        return "\n".join(beside)
+    return "\n".join(f"  # {note}\n  {words}" if note else f"  {words}" for words, note in rows)

@@ -8,6 +8,7 @@ import click
 
 from quintet.config.table import OWN_PROVIDERS
 from quintet.errors import RunError
+from quintet.program import program
 from quintet.setup import openspec
 from quintet.setup.project import LEFT, WRITTEN, installed_agents, write_project
 
@@ -20,7 +21,7 @@ def init(wd: Path, provider: str | None, with_openspec: bool | None, yes: bool) 
             _tell("found", f"{name}: {agents[name]}")
     chosen = provider or next((name for name in OWN_PROVIDERS if name in agents), OWN_PROVIDERS[0])
     if not agents:
-        _tell("not found", "any agent CLI; quintet doctor says how to install one")
+        _tell("not found", f"any agent CLI; {program()} doctor says how to install one")
     acts = list(write_project(wd, chosen))
     for act in acts:
         _tell(act.what, f"{act.path}{f' ({act.note})' if act.note else ''}")
@@ -28,7 +29,7 @@ def init(wd: Path, provider: str | None, with_openspec: bool | None, yes: bool) 
     changed = _openspec(wd, providers, with_openspec, yes)
     if not changed and not any(act.is_change for act in acts):
         click.echo("\nNothing was changed.")
-    click.echo('\nNext:\n  quintet new "what you want, in one line"\n  quintet doctor')
+    click.echo(f'\nNext:\n  {program()} new "what you want, in one line"\n  {program()} doctor')
 
 
 def _tell(what: str, text: str) -> None:
@@ -45,11 +46,11 @@ def _openspec(wd: Path, providers: list[str], wished: bool | None, yes: bool) ->
     if wished is False or not (names or wished):
         return False
     if not openspec.version():
-        _tell("not found", f"openspec; {openspec.INSTALL}, then quintet init again")
+        _tell("not found", f"openspec; {openspec.INSTALL}, then {program()} init again")
         return False
     if wished is None and not yes:
         if not sys.stdin.isatty():
-            _tell("left out", "OpenSpec; quintet init --openspec sets it up")
+            _tell("left out", f"OpenSpec; {program()} init --openspec sets it up")
             return False
         if not click.confirm(
             f"Set up OpenSpec for {names}? The analyst writes its specifications with it", default=True

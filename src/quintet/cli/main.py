@@ -88,11 +88,12 @@ def run_command(files: tuple[Path, ...], dry_run: bool, plain: bool, as_json: bo
 
 @click.command("demo")
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
-def demo_command(folder: Path | None) -> None:
+@click.option("--keep", is_flag=True, help="Leave the five terminals running, to look into them.")
+def demo_command(folder: Path | None, keep: bool) -> None:
     """Watch the whole loop work in under a minute, with scripted agents, without any account."""
     from quintet.cli.demo import demo  # noqa: PLC0415
 
-    sys.exit(demo(folder))
+    sys.exit(demo(folder, keep=keep))
 
 
 @click.command("config", cls=SettingsCommand)

@@ -11,6 +11,7 @@ import click
 from quintet.cli.options import SettingsCommand, config_argument, setting_options
 from quintet.cli.status import wd_option
 from quintet.config.table import OWN_PROVIDERS
+from quintet.program import program
 
 
 @click.command("init")
@@ -37,7 +38,7 @@ def new_command(task: tuple[str, ...], wd: Path, output: Path | None) -> None:
     from quintet.setup.tasks import new_task  # noqa: PLC0415
 
     path = os.path.relpath(new_task(" ".join(task), wd, output))
-    click.echo(f"Written: {path}\n\nNext:\n  fill in its blanks\n  quintet lint {path}\n  quintet run {path}")
+    click.echo(f"Written: {path}\n\nNext:\n  fill in its blanks\n  {program()} lint {path}\n  {program()} run {path}")
 
 
 @click.command("lint")
@@ -110,4 +111,4 @@ def clean_command(*, wd: Path, terminals: bool, runs: bool, keep: int, dry_run: 
     more = not terminals and any(True for _ in ended_sessions())
     clean(found, dry_run=dry_run, yes=yes)
     if more:
-        click.echo("Terminals of runs that have ended live on; quintet clean --terminals ends them.")
+        click.echo(f"Terminals of runs that have ended live on; {program()} clean --terminals ends them.")

@@ -1,15 +1,13 @@
 """The task file: an explore summary for those who build, a scenario test for the one who tests."""
 
 from dataclasses import dataclass
-from typing import Final
 
 from quintet.config import Settings
 from quintet.errors import TaskError
 from quintet.loop.lint import EXPLORE_HEADER, SCENARIO_HEADER, lint, sections_of
+from quintet.program import program
 
 __all__ = ["EXPLORE_HEADER", "SCENARIO_HEADER", "Task", "given_task", "parse_task", "saved_task"]
-
-NO_TASK: Final = 'there is no task: quintet run TASK.md names one, quintet new "what you want" begins one'
 
 
 @dataclass(frozen=True)
@@ -24,7 +22,7 @@ def parse_task(text: str, source: str = "the prompt") -> Task:
     """Split a task at its two header lines; what `quintet lint` calls an error is one here."""
     errors = [finding for finding in lint(text) if finding.is_error]
     if errors:
-        more = f" (and {len(errors) - 1} more; quintet lint shows them all)" if errors[1:] else ""
+        more = f" (and {len(errors) - 1} more; {program()} lint shows them all)" if errors[1:] else ""
         raise TaskError(f"{source}: {errors[0].text}{more}")
     found = sections_of(text)
     return Task(found.body(EXPLORE_HEADER), found.body(SCENARIO_HEADER))
@@ -33,7 +31,8 @@ def parse_task(text: str, source: str = "the prompt") -> Task:
 def given_task(settings: Settings) -> Task:
     """The task that the settings name."""
     if not settings.prompt.strip():
-        raise TaskError(NO_TASK)
+        ways = f'{program()} run TASK.md names one, {program()} new "what you want" begins one'
+        raise TaskError(f"there is no task: {ways}")
     return parse_task(settings.prompt, settings.prompt_file or "the prompt")
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from quintet.errors import ServerError
+from quintet.program import program
 from quintet.roles import ROLES
 from quintet.server.hub import Hub
 from quintet.server.places import Places, session_name
@@ -77,7 +78,9 @@ def choose(seats: list[Seat], role: str | None, session: str | None) -> list[Sea
         of_here = [seat for seat in seats if seat.cwd == here] or seats
         found = [seat for seat in of_here if seat.session == of_here[0].session]
     if not found:
-        raise ServerError(f"no session {session}" if session else "no terminals are there; quintet run starts some")
+        raise ServerError(
+            f"no session {session}" if session else f"no terminals are there; {program()} run starts some"
+        )
     if role is None:
         return found
     matching = [seat for seat in found if seat.silent or role in (seat.role, seat.terminal_id)]
@@ -122,7 +125,7 @@ def read_output(seat: Seat) -> str:
 
 def _check_answers(seat: Seat) -> None:
     if seat.silent:
-        raise ServerError(f"{seat.session}: {MUTE}; quintet stop --session {seat.session} ends it")
+        raise ServerError(f"{seat.session}: {MUTE}; {program()} stop --session {seat.session} ends it")
 
 
 def stop(session: str) -> None:

@@ -16,6 +16,7 @@ from quintet.loop.lock import worker
 from quintet.loop.prompts.own import faults_of
 from quintet.loop.saved import why_not
 from quintet.loop.state import Status, load_state
+from quintet.program import program
 from quintet.server.profiles import load_profile
 from quintet.setup import openspec
 from quintet.setup.checks import Check, failure, ok, warning
@@ -30,7 +31,7 @@ def examine(env: Mapping[str, str], flags: Mapping[str, Any], config_file: Path 
         settings = load_settings(config_file, env, flags, cwd).settings
     except ConfigError as error:
         yield check_tmux()
-        yield failure("settings", str(error), "correct it; quintet config shows what is in effect")
+        yield failure("settings", str(error), f"correct it; {program()} config shows what is in effect")
         return
     if settings.api:
         yield _server(settings.api)
@@ -52,7 +53,7 @@ def examine(env: Mapping[str, str], flags: Mapping[str, Any], config_file: Path 
 
 def _settings(found: Path | None) -> Check:
     if found is None:
-        return warning("settings", f"no {CONFIG_FILE}; defaults, variables and options", "quintet init writes one")
+        return warning("settings", f"no {CONFIG_FILE}; defaults, variables and options", f"{program()} init writes one")
     return ok("settings", str(found))
 
 
@@ -72,7 +73,7 @@ def _profiles(settings: Settings) -> Iterator[Check]:
         try:
             load_profile(agent.profile)
         except ProfileError as error:
-            yield failure("profiles", f"agents.{role}.profile: {error}", "quintet profiles list shows them")
+            yield failure("profiles", f"agents.{role}.profile: {error}", f"{program()} profiles list shows them")
 
 
 def _prompts(settings: Settings) -> Iterator[Check]:
@@ -80,7 +81,7 @@ def _prompts(settings: Settings) -> Iterator[Check]:
         return
     faults = list(faults_of(settings.prompts_dir))
     for fault in faults:
-        yield failure("prompts", fault, "quintet prompts show NAME prints the shipped text")
+        yield failure("prompts", fault, f"{program()} prompts show NAME prints the shipped text")
     if not faults:
         yield ok("prompts", f"of your own in {settings.prompts_dir}")
 
@@ -99,24 +100,24 @@ def _openspec(settings: Settings) -> Iterator[Check]:
     providers = {agent.provider for agent in settings.agents.values()}
     missing = openspec.missing_workflows(settings.wd, sorted(providers))
     if not openspec.is_set_up(settings.wd):
-        yield warning("openspec", f"{release}; not set up in this project", "quintet init --openspec")
+        yield warning("openspec", f"{release}; not set up in this project", f"{program()} init --openspec")
     elif missing:
         told = "; ".join(f"{', '.join(ones)} for {name}" for name, ones in missing.items())
-        yield warning("openspec", f"{release}; workflows are missing: {told}", "quintet init --openspec")
+        yield warning("openspec", f"{release}; workflows are missing: {told}", f"{program()} init --openspec")
     else:
         yield ok("openspec", f"{release}, set up in this project")
 
 
 def _task(settings: Settings) -> Iterator[Check]:
     if not settings.prompt.strip():
-        yield ok("task", 'none in the settings; quintet run TASK.md names one, quintet new "..." begins one')
+        yield ok("task", f'none in the settings; {program()} run TASK.md names one, {program()} new "..." begins one')
         return
     source = settings.prompt_file or "the setting prompt"
     findings = lint(settings.prompt)
     for finding in findings:
         found = f"{source}, line {finding.line}: {finding.text}"
         bad = failure if finding.is_error else warning
-        yield bad("task", found, f"correct it; quintet lint {settings.prompt_file or 'TASK.md'} looks again")
+        yield bad("task", found, f"correct it; {program()} lint {settings.prompt_file or 'TASK.md'} looks again")
     if not findings:
         yield ok("task", source)
 
@@ -124,7 +125,7 @@ def _task(settings: Settings) -> Iterator[Check]:
 def _run(settings: Settings) -> Check:
     if pid := worker(settings.wd):
         told = f"one is at work here (process {pid})"
-        return failure("run", told, "quintet watch shows it; another can start when it has ended")
+        return failure("run", told, f"{program()} watch shows it; another can start when it has ended")
     try:
         saved = load_state(settings.state_file, settings.provider)
     except StateError as error:
@@ -139,7 +140,9 @@ def _run(settings: Settings) -> Check:
     if reason:
         return warning("run", reason, "nothing; the next run begins anew")
     why = f": {saved.last_error}" if saved.last_error else ""
-    return warning("run", f"{saved.run_id} is unfinished{why}", "quintet run goes on with it; RESUME=0 begins anew")
+    return warning(
+        "run", f"{saved.run_id} is unfinished{why}", f"{program()} run goes on with it; RESUME=0 begins anew"
+    )
 
 
 def _no_resume(settings: Settings, reason: str) -> Check | None:
@@ -151,7 +154,7 @@ def _leftovers(settings: Settings) -> Check:
     dead, ended = count_leftovers(settings.wd)
     if ended:
         told = f"the terminals of {ended} run{'s' if ended > 1 else ''} that ended are still there"
-        return warning("leftovers", told, "quintet clean --terminals lists and ends them")
+        return warning("leftovers", told, f"{program()} clean --terminals lists and ends them")
     if dead:
-        return warning("leftovers", f"{dead} of old runs", "quintet clean lists and removes them")
+        return warning("leftovers", f"{dead} of old runs", f"{program()} clean lists and removes them")
     return ok("leftovers", "none")

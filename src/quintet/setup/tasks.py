@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from quintet.errors import TaskError
+from quintet.program import program
 
 TEMPLATE: Final = Path(".quintet") / "task.md"
 """the project's own template"""
@@ -24,7 +25,7 @@ def new_task(sentence: str, wd: Path, path: Path | None = None) -> Path:
     """Write a task file that begins with a sentence; what else belongs into it stands there as blanks."""
     sentence = " ".join(sentence.encode("utf-8", "replace").decode().split())
     if not sentence:
-        raise TaskError('say in one line what you want, for instance: quintet new "Add a --json option to report"')
+        raise TaskError(f'say in one line what you want, for instance: {program()} new "Add a --json option to report"')
     template = wd / TEMPLATE
     try:
         text = template.read_text(encoding="utf-8-sig") if template.exists() else shipped_template()

@@ -1,5 +1,6 @@
 """What somebody can do who finds a run that is not a PASS."""
 
+from quintet.program import program
 from quintet.roles import PROGRAMMER, TESTER
 from quintet.watch.figures import one_line
 from quintet.watch.model import FAIL, GONE, STOPPED, Run, tokens_of
@@ -40,19 +41,19 @@ def _go_on(run: Run) -> list[Advice]:
         return [("Another run has begun here since, so this one is left behind. What it did is in ", _folder(run))]
     if not run.resumable:
         nothing = "There is nothing to go on with: it stopped before its agents had done anything. Start anew: "
-        return [(nothing, Code("quintet run"))]
+        return [(nothing, Code(f"{program()} run"))]
     terminals = "; its terminals were ended, so new ones get the same step" if run.cleaned_up else ""
     rest = f" in {run.wd or 'the project'}, with the same settings as before{terminals}."
     if run.max_tokens:
         return [("Give it more tokens, and it goes on where it stopped: ", Code(higher_limit(run)), rest)]
-    return [("It goes on where it stopped: ", Code("quintet run"), rest)]
+    return [("It goes on where it stopped: ", Code(f"{program()} run"), rest)]
 
 
 def higher_limit(run: Run) -> str:
     """The command that goes on with as much again as the limit was."""
     tokens = tokens_of(run.handoffs)
     used = max(tokens.total if tokens else 0, run.max_tokens)
-    return f"MAX_TOKENS={used + run.max_tokens} quintet run"
+    return f"MAX_TOKENS={used + run.max_tokens} {program()} run"
 
 
 def _after_fail(run: Run, undo: tuple[str, ...]) -> list[Advice]:
@@ -62,9 +63,9 @@ def _after_fail(run: Run, undo: tuple[str, ...]) -> list[Advice]:
     if run.cleaned_up:
         steps.append(("The terminals were ended with the run (CLEANUP_ON_EXIT); their handoffs are in ", _folder(run)))
     else:
-        ask = Code(f"quintet attach {PROGRAMMER}")
+        ask = Code(f"{program()} attach {PROGRAMMER}")
         steps.append(("Ask the programmer, whose terminal still knows everything: ", ask))
-    again = Code(f"START_AGENT={PROGRAMMER} PROMPT_FILE=task.md quintet run")
+    again = Code(f"START_AGENT={PROGRAMMER} PROMPT_FILE=task.md {program()} run")
     added = ", with the evidence added to the explore summary of the task file. MAX_ROUNDS gives it more rounds."
     steps.append(("Let it try again from the present code: ", again, added))
     if undo:

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from quintet.loop.journal import Event
+from quintet.program import program
 from quintet.roles import ROLES, Role
 from quintet.watch.advice import advise, in_plain
 from quintet.watch.figures import clock, count, one_line, time_of_day
@@ -100,7 +101,7 @@ class Picture:
         run = self.run
         texts = [in_plain(step) for step in advise(run)[: 1 if run.status == FAIL else None]]
         if run.status == RUNNING and run.asking:
-            texts = [f"{run.asking.replace('_', ' ')} asks for permission: quintet attach {run.asking}"]
+            texts = [f"{run.asking.replace('_', ' ')} asks for permission: {program()} attach {run.asking}"]
         elif run.status == RUNNING and run.waiting:
             texts = [run.waiting]
         return [line for text in texts for line in textwrap.wrap(one_line(text), max(width, 10))]

@@ -12,6 +12,7 @@ from fastapi import APIRouter, HTTPException, Response
 
 from quintet.loop.journal import Event
 from quintet.loop.lock import is_locked
+from quintet.program import program
 from quintet.watch.model import Run
 from quintet.watch.runs import JOURNAL, Tail, as_seen, is_run_id, run_folders
 from quintet.watch.summary import task_title
@@ -108,7 +109,8 @@ class Pages:
         """The runs of all projects, the newest first."""
         folders = self._folders()[:MOST_RUNS]
         told = [tell_in_short(followed.read(), followed.title) for followed in map(self._follow, folders)]
-        return {"projects": [str(project) for project in self._projects()], "lasting": self._lasting, "runs": told}
+        projects = [str(project) for project in self._projects()]
+        return {"projects": projects, "lasting": self._lasting, "program": program(), "runs": told}
 
     def run(self, run_id: str) -> dict[str, Any]:
         """One run; `latest` is the newest."""

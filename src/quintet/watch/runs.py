@@ -11,6 +11,7 @@ from quintet.errors import RunError, StateError
 from quintet.loop.journal import Event, Journal, read_line
 from quintet.loop.lock import is_locked
 from quintet.loop.state import State, Status, load_state
+from quintet.program import program
 from quintet.roles import ROLES
 from quintet.watch.model import GONE, RUNNING, STOPPED, Run, fold_all, run_from
 
@@ -35,7 +36,7 @@ def find_run(wd: Path, name: str | None) -> Path:
     """The folder of a run by its id or the beginning of it; of the newest where none is named."""
     folders = run_folders(wd)
     if not folders:
-        raise RunError(f"{wd}: there are no runs here; quintet run starts one")
+        raise RunError(f"{wd}: there are no runs here; {program()} run starts one")
     if not name:
         return folders[0]
     found = [folder for folder in folders if folder.name.startswith(name)]

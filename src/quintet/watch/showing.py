@@ -11,11 +11,12 @@ from typing import Final, Protocol
 import click
 
 from quintet.loop.journal import Event, RunStopped
+from quintet.program import program
 from quintet.watch.figures import one_line, time_of_day
 from quintet.watch.lines import line_for
 from quintet.watch.model import seconds_of
 
-_GONE: Final = "The run's process is gone; quintet run goes on with it."
+_GONE: Final = "The run's process is gone; {} run goes on with it."
 
 
 class Show(Protocol):
@@ -61,7 +62,7 @@ class Lines(_Printing):
         """Lines have none."""
 
     def gone(self) -> None:
-        self.echo(_GONE, err=True)
+        self.echo(_GONE.format(program()), err=True)
 
 
 class JournalLines(_Printing):
@@ -74,7 +75,7 @@ class JournalLines(_Printing):
         """Programs need none."""
 
     def gone(self) -> None:
-        self.echo(_GONE, err=True)
+        self.echo(_GONE.format(program()), err=True)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import Final
 
 from quintet.errors import PromptError
 from quintet.loop.prompts.texts import shipped_texts, slots_of, text_of
+from quintet.program import program
 from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, TESTER
 
 AGAIN: Final = "tester_again"
@@ -38,7 +39,7 @@ def check_own_texts(folder: str) -> None:
     """Refuse a folder with a fault in it."""
     faults = list(faults_of(folder))
     if faults:
-        more = f" (and {len(faults) - 1} more; quintet prompts check {folder} shows them all)" if faults[1:] else ""
+        more = f" (and {len(faults) - 1} more; {program()} prompts check {folder} shows them all)" if faults[1:] else ""
         raise PromptError(f"{faults[0]}{more}")
 
 
@@ -47,7 +48,7 @@ def faults_of(folder: str) -> Iterator[str]:
     try:
         paths = sorted(path for path in Path(folder).iterdir() if not path.name.startswith(".") and not path.is_dir())
     except OSError as error:
-        hint = f"quintet prompts export {folder} makes a folder with the shipped texts"
+        hint = f"{program()} prompts export {folder} makes a folder with the shipped texts"
         yield f"prompts_dir: {folder} cannot be read ({error.strerror}); {hint}"
         return
     for path in paths:

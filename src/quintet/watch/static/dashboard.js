@@ -7,7 +7,7 @@ const TABS = [["reply", "Response"], ["output", "Your command's output"], ["prom
 const MOODS = { PASS: "good", FAIL: "bad", STOPPED: "again", GONE: "again" };
 const view = {
   run: null, wanted: "latest", chosen: -1, tab: "reply", sheet: null, terminal: "", follow: true,
-  statuses: {}, screens: {}, skew: 0, stamp: {}, lasting: true, lost: 0,
+  statuses: {}, screens: {}, skew: 0, stamp: {}, lasting: true, program: "quintet", lost: 0,
 };
 
 // -- small things
@@ -114,12 +114,12 @@ function later(name, work, milliseconds) {
 async function load() {
   try {
     const wanted = view.wanted, list = await get("/watch/runs");
-    if (!list.runs.length) { $("headline").textContent = "No run yet"; $("task").textContent = `quintet run starts one in ${list.projects.join(", ")}`; return; }
+    if (!list.runs.length) { $("headline").textContent = "No run yet"; $("task").textContent = `${list.program} run starts one in ${list.projects.join(", ")}`; return; }
     const run = await get(`/watch/runs/${encodeURIComponent(wanted)}`);
     if (wanted !== view.wanted) return;
     const other = !view.run || view.run.id !== run.id;
     view.skew = run.now - Date.now() / 1000;
-    [view.run, view.lasting] = [run, list.lasting];
+    [view.run, view.lasting, view.program] = [run, list.lasting, list.program];
     if (other) { view.sheet = null; view.chosen = -1; view.screens = {}; $("screens").replaceChildren(); }
     draw(); drawRuns(list.runs);
     if (other || view.chosen < 0) choose(newest(run));
@@ -147,11 +147,11 @@ function drawNotice() {
   const run = view.run;
   document.body.classList.toggle("away", Boolean(view.lost));
   if (!run) return;
-  const board = code(`quintet dashboard --wd ${run.wd}`);
+  const board = code(`${view.program} dashboard --wd ${run.wd}`);
   if (view.lost && view.lasting) notice(["The server of this page is away; what you see is the last that it told. Start it again and the page goes on by itself: ", board]);
   else if (view.lost) notice(["This page came from the run's own server, which is gone: the run has ended, or goes on with another one at another address. What you see is the last that it told."],
     ["All runs, at an address that stays: ", board]);
-  else if (run.asking && run.status === "RUNNING") notice([`The ${NAMES[run.asking].toLowerCase()} asks for permission. Answer it in its terminal: `, code(`quintet attach ${run.asking}`)]);
+  else if (run.asking && run.status === "RUNNING") notice([`The ${NAMES[run.asking].toLowerCase()} asks for permission. Answer it in its terminal: `, code(`${view.program} attach ${run.asking}`)]);
   else if (run.waiting && run.status === "RUNNING") notice([run.waiting]);
   else notice(...run.advice);
 }
