@@ -45,6 +45,14 @@ def limit(agent: Desk, reset: int, claim: str) -> dict[str, Any]:
     return {"status": 429, "error": {"type": "rate_limit_error"}, "headers": headers}
 
 
+def test_a_passing_429_is_a_rate_limit_that_names_no_end(agent: Desk) -> None:
+    found = agent.order({"status": 429, "text": "Too many requests", "error": {"type": "rate_limit_error"}}).end
+    assert found["status"] == "completed"
+    assert (found["failure"]["kind"], found["failure"]["resets_at"]) == ("rate_limit", None), found
+    after = agent.order({"text": "It has passed."})
+    assert (after.answer, after.end["failure"]) == ("It has passed.", None)
+
+
 @pytest.mark.parametrize(("seconds", "claim"), [(HOURS, "five_hour"), (DAYS, "seven_day")], ids=["hours", "days"])
 def test_a_limit_is_told_with_its_end(agent: Desk, seconds: int, claim: str) -> None:
     reset = int(time.time()) + seconds

@@ -17,7 +17,7 @@ from quintet.roles import ANALYST, PROGRAMMER
 from tests.stub.fake import FakeClock
 
 STEP = Ask(ANALYST, 1)
-LIMIT = FailureKind.USAGE_LIMIT
+LIMIT, RATE = FailureKind.USAGE_LIMIT, FailureKind.RATE_LIMIT
 
 
 class Scene:
@@ -92,6 +92,51 @@ def test_a_limit_that_has_ended_is_tried_at_once_but_not_again_and_again() -> No
     scene.clock.sleep(1000.0)
     assert scene.fail(LIMIT, 500.0) == 0.0
     assert scene.fail(LIMIT, 500.0) >= LIMIT_PAUSES[0]
+
+
+def test_one_passing_429_costs_two_seconds() -> None:
+    scene = Scene()
+    assert scene.fail(RATE) == PAUSES[0] == 2.0
+    (told,) = scene.events
+    assert isinstance(told, journal.TurnFailed)
+    assert (told.kind, told.number, told.pause) == ("rate_limit", 1, 2.0)
+
+
+def test_a_rate_limit_that_lasts_becomes_a_limit() -> None:
+    scene = Scene()
+    assert [scene.fail(RATE) for _ in range(6)] == [*PAUSES, *LIMIT_PAUSES]
+    kinds = [type(event) for event in scene.events]
+    assert kinds == [journal.TurnFailed] * 3 + [journal.LimitReached] * 3
+
+
+def test_rate_limits_and_other_failures_are_counted_apart() -> None:
+    scene = Scene()
+    for pause in PAUSES:
+        assert scene.fail(RATE) == pause
+    assert [scene.fail(FailureKind.SERVER_ERROR) for _ in PAUSES] == list(PAUSES)
+
+
+def test_a_rate_limit_is_repeated_when_it_says_so_but_not_sooner_than_an_overload() -> None:
+    scene = Scene()
+    assert scene.fail(RATE, scene.clock.wall() + 30.0) == pytest.approx(30.0)
+    assert scene.fail(RATE, scene.clock.wall() + 1.5) == PAUSES[1]
+    assert scene.fail(RATE, scene.clock.wall() - 5.0) == PAUSES[2]
+    assert scene.fail(RATE, scene.clock.wall() + 1.5) == LIMIT_PAUSES[0], "short waits have not helped"
+
+
+def test_a_rate_limit_that_names_an_end_far_away_is_a_limit() -> None:
+    scene = Scene()
+    assert scene.fail(RATE, scene.clock.wall() + 3600.0) == 3600.0 + LIMIT_SLACK
+    assert isinstance(scene.events[0], journal.LimitReached)
+    with pytest.raises(RunError, match="MAX_LIMIT_WAIT"):
+        Scene(max_limit_wait=60.0).fail(RATE, 3600.0)
+
+
+def test_who_waits_for_no_limit_has_three_repetitions_of_a_rate_limit() -> None:
+    scene = Scene(max_limit_wait=0.0)
+    assert [scene.fail(RATE) for _ in PAUSES] == list(PAUSES)
+    with pytest.raises(RunError, match="MAX_LIMIT_WAIT"):
+        scene.fail(RATE)
 
 
 def test_nobody_waits_longer_than_allowed() -> None:

@@ -1,6 +1,7 @@
 """What Claude Code's hooks and its transcript tell, read line by line."""
 
 import json
+import time
 from functools import reduce
 from typing import Any
 
@@ -106,6 +107,19 @@ def test_a_prompt_that_another_turn_has_dealt_with_is_done() -> None:
     [
         ({"error": "rate_limit", "last_assistant_message": "You've hit your limit · resets 3pm"},
          "usage limit: You've hit your limit · resets 3pm"),
+        ({"error": "rate_limit", "last_assistant_message": "API Error: Request rejected (429) · Too many requests"},
+         "rate limit: API Error: Request rejected (429) · Too many requests"),
+        ({"error": "rate_limit", "last_assistant_message":
+          "API Error: Server is temporarily limiting requests (not your usage limit) · Too many requests"},
+         "rate limit: API Error: Server is temporarily limiting requests (not your usage limit) · Too many requests"),
+        ({"error": "rate_limit", "last_assistant_message": "You've reached your weekly limit"},
+         "usage limit: You've reached your weekly limit"),
+        ({"error": "rate_limit", "last_assistant_message": "Claude usage limit reached."},
+         "usage limit: Claude usage limit reached."),
+        ({"error": "rate_limit", "last_assistant_message": "5-hour limit reached ∙ resets 12am"},
+         "usage limit: 5-hour limit reached ∙ resets 12am"),
+        ({"error": "rate_limit", "last_assistant_message": "You're out of extra usage"},
+         "usage limit: You're out of extra usage"),
         ({"error": "authentication_failed", "last_assistant_message": "Please run /login"}, "login: Please run /login"),
         ({"error": "server_error", "last_assistant_message": "API Error: 500"}, "server error: API Error: 500"),
         ({"error": "invalid_request", "error_details": "400 bad"}, "400 bad"),
@@ -121,6 +135,16 @@ def test_a_failed_turn_has_its_reason(failure: dict[str, Any], reason: str) -> N
     assert found is not None
     assert (found.ended, str(found.failure)) == (True, reason)
     assert (found.failure is not None and found.failure.resets_at is not None) == ("resets" in reason)
+
+
+def test_a_rate_limit_may_say_when_to_try_again() -> None:
+    failed = hook("StopFailure", prompt_id="p1", error="rate_limit", error_details="429 retry-after: 17")
+    found = read(asked(), failed)
+    assert found is not None
+    assert found.failure is not None
+    assert found.failure.kind is FailureKind.RATE_LIMIT
+    assert found.failure.resets_at is not None
+    assert 0 < found.failure.resets_at - time.time() <= 17
 
 
 def test_an_interrupted_turn_is_over() -> None:

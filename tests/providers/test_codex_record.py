@@ -66,7 +66,11 @@ def test_an_end_of_another_turn_is_not_that_of_the_last() -> None:
          "login: unexpected status 401 Unauthorized: no login"),
         ({"message": "high demand", "codex_error_info": "internal_server_error"}, "server error: high demand"),
         ({"message": "exceeded retry limit, last status: 429 Too Many Requests"},
-         "usage limit: exceeded retry limit, last status: 429 Too Many Requests"),
+         "rate limit: exceeded retry limit, last status: 429 Too Many Requests"),
+        ({"message": "Too fast", "codex_error_info": {"response_too_many_failed_attempts": {"http_status_code": 429}}},
+         "rate limit: Too fast"),
+        ({"message": "429: You've hit your usage limit", "codex_error_info": "usage_limit_exceeded"},
+         "usage limit: 429: You've hit your usage limit"),
         ({"message": "stream disconnected\nbefore completion"}, "connection: stream disconnected before completion"),
         ({"message": "Quota exceeded (insufficient_quota)."}, "Quota exceeded (insufficient_quota)."),
         ({"message": "You've hit your usage limit."}, "usage limit: You've hit your usage limit."),
@@ -88,6 +92,15 @@ def test_a_limit_says_when_it_ends() -> None:
     assert found is not None
     assert found.failure is not None
     assert found.failure.resets_at == datetime(2026, 3, 1, 10, 0, 20, 500_000, UTC).timestamp()
+
+
+def test_a_rate_limit_says_when_it_ends_too() -> None:
+    ended = json.loads(event("task_complete", turn_id="t1", error={"message": "Rate limit reached, try again in 1.5s"}))
+    ended["timestamp"] = "2026-03-01T10:00:00Z"
+    found = read(STARTED, json.dumps(ended).encode())
+    assert found is not None
+    end = datetime(2026, 3, 1, 10, 0, 1, 500_000, UTC).timestamp()
+    assert found.failure == Failure(FailureKind.RATE_LIMIT, "Rate limit reached, try again in 1.5s", end)
 
 
 def test_the_reason_stands_before_the_end_in_older_releases() -> None:

@@ -40,6 +40,8 @@ def at(*numbers: int) -> float:
         ("You've hit your limit · resets Jan 2, 12am (UTC)", at(2026, 1, 2, 0, 1)),
         ("Claude AI usage limit reached|1772406000", 1772406000.0),
         ("5-hour limit reached ∙ resets 12am", at(2026, 3, 2, 0, 1)),
+        ("429 {'retry-after': '20'}", SAID + 20),
+        ("Retry-After: 7", SAID + 7),
         ("limit · resets 7pm (Nowhere/Land)", at(2026, 3, 1, 19, 1)),
     ],
 )
@@ -55,7 +57,8 @@ def test_a_date_without_a_year_is_the_next_one() -> None:
 @pytest.mark.parametrize(
     "text",
     ["", "Quota exceeded. Check your plan.", "try again later", "resets 3 times", "resets 25:99", "resets 13pm",
-     "try again at Feb 30th, 2026 9:15 AM", "in a minute", "at 3", "resets Foo 3, 9am"],
+     "try again at Feb 30th, 2026 9:15 AM", "in a minute", "at 3",
+     "retry-after: Wed, 21 Oct", "Retry-After: 12:30", "resets Foo 3, 9am"],
 )  # fmt: skip
 def test_no_time_is_made_up(text: str) -> None:
     assert reset_time(text, SAID) is None

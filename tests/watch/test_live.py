@@ -153,7 +153,7 @@ def test_a_turn_that_waits_for_a_limit_is_not_shown_as_work() -> None:
     events = [*started(), sent(10, ANALYST), limit]
     text = "\n".join(drawn(picture_of(events), 100, 30))
     assert "waits to go on" in text
-    assert f"waits until {local_time(told['until'])} for the end of a usage limit: 5 hours are used up" in text
+    assert f"waits until {local_time(told['until'])} for the end of a limit: 5 hours are used up" in text
     again = "\n".join(drawn(picture_of([*events, sent(30, ANALYST)]), 100, 30)[:10])
     assert "waits to go on" not in again
     assert "at work" in again

@@ -24,6 +24,9 @@ class FailureKind(StrEnum):
     """What kept a turn from its answer."""
 
     USAGE_LIMIT = "usage_limit"
+    """the account has used up what it may use in some hours or days"""
+    RATE_LIMIT = "rate_limit"
+    """too many requests for the moment (HTTP 429)"""
     LOGIN = "login"
     SERVER_ERROR = "server_error"
     CONNECTION = "connection"

@@ -57,7 +57,7 @@ def _message(event: Event) -> str:
         case PermissionAsked(accepted=False, role=role, terminal=terminal):
             return f"{role} asks for permission in terminal {terminal}"
         case LimitReached(role=role, text=text, until=until):
-            return f"{role} waits until {until} for the end of a usage limit: {text}"
+            return f"{role} waits until {until} for the end of a limit: {text}"
         case ReviewsUsedUp(phase=phase, cycles=cycles):
             return f"the {phase} phase goes on without approval after {cycles} reviews"
     return ""

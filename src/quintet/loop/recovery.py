@@ -14,7 +14,7 @@ from quintet.loop.flow import Ask
 from quintet.loop.journal import Event
 
 PAUSES: Final = (2.0, 10.0, 60.0)
-"""before a failed turn is repeated for the first, second and third time; then it counts"""
+"""before a failed turn is repeated for the first, second and third time; then it counts, or is a limit"""
 LIMIT_PAUSES: Final = (300.0, 900.0, 1800.0)
 """before a turn is repeated whose limit ends nobody knows when; the last of them again and again"""
 LIMIT_SLACK: Final = 2.0
@@ -35,6 +35,8 @@ class Recovery:
     """called while time passes: a chance to put back what an agent may have deleted"""
     _step: str = ""
     _repeats: int = 0
+    _rates: int = 0
+    """repetitions after a rate limit"""
     _limits: int = 0
     _waited: float = 0.0
     _replacements: int = 0
@@ -46,22 +48,13 @@ class Recovery:
             raise failed
         if failed.kind == FailureKind.USAGE_LIMIT:
             self._wait_for_limit(step, failed)
-            return
-        if self._repeats == len(PAUSES):
+        elif failed.kind == FailureKind.RATE_LIMIT:
+            self._wait_for_rate(step, failed)
+        elif self._repeats == len(PAUSES):
             raise RunError(f"{failed}; so have {self._repeats} repetitions") from failed
-        pause = PAUSES[self._repeats]
-        self._repeats += 1
-        self.emit(
-            journal.TurnFailed(
-                step=step.key,
-                role=step.role.name,
-                kind=failed.kind,
-                text=str(failed),
-                number=self._repeats,
-                pause=pause,
-            )
-        )
-        self._sleep_until(self.clock.wall() + pause)
+        else:
+            self._repeats += 1
+            self._pause(step, failed, self._repeats, PAUSES[self._repeats - 1])
 
     def check_replaceable(self, step: Ask, error: QuintetError) -> None:
         """Raise the error where the step's terminal was lost too often."""
@@ -72,11 +65,26 @@ class Recovery:
 
     def _enter(self, step: Ask) -> None:
         if step.key != self._step:
-            self._step, self._repeats, self._limits, self._waited, self._replacements = step.key, 0, 0, 0.0, 0
+            self._step, self._repeats, self._rates, self._limits = step.key, 0, 0, 0
+            self._waited, self._replacements = 0.0, 0
+
+    def _pause(self, step: Ask, failed: TurnFailed, number: int, seconds: float) -> None:
+        told = {"step": step.key, "role": step.role.name, "kind": failed.kind, "text": str(failed)}
+        self.emit(journal.TurnFailed.model_validate(told | {"number": number, "pause": round(seconds, 1)}))
+        self._sleep_until(self.clock.wall() + seconds)
+
+    def _wait_for_rate(self, step: Ask, failed: TurnFailed) -> None:
+        """Too many requests: most often that passes like an overload. One that lasts is a limit."""
+        named = failed.resets_at - self.clock.wall() if failed.resets_at is not None else 0.0
+        if self._rates == len(PAUSES) or named > PAUSES[-1]:
+            self._wait_for_limit(step, failed)
+            return
+        self._rates += 1
+        self._pause(step, failed, self._rates, max(PAUSES[self._rates - 1], named))
 
     def _wait_for_limit(self, step: Ask, failed: TurnFailed) -> None:
         now = self.clock.wall()
-        until = self._end_of_limit(now, failed.resets_at)
+        until = self._end_of_limit(now, failed)
         most = self.settings.max_limit_wait
         if self._waited + until - now > most:
             when = "" if failed.resets_at is None else f" until {_utc(failed.resets_at)}"
@@ -87,12 +95,16 @@ class Recovery:
         self.emit(told)
         self._sleep_until(until)
 
-    def _end_of_limit(self, now: float, resets_at: float | None) -> float:
-        if resets_at is not None and resets_at + LIMIT_SLACK > now:
-            return resets_at + LIMIT_SLACK
-        if resets_at is not None and not self._limits:
-            return now  # it ended while nobody was here
-        return now + LIMIT_PAUSES[min(self._limits, len(LIMIT_PAUSES) - 1)]
+    def _end_of_limit(self, now: float, failed: TurnFailed) -> float:
+        pause = LIMIT_PAUSES[min(self._limits, len(LIMIT_PAUSES) - 1)]
+        if failed.resets_at is None:
+            return now + pause
+        end = failed.resets_at + LIMIT_SLACK
+        if failed.kind == FailureKind.RATE_LIMIT:
+            return max(end, now + pause)  # the short waits that it names have not helped
+        if end > now:
+            return end
+        return now + pause if self._limits else now  # it ended while nobody was here
 
     def _sleep_until(self, moment: float) -> None:
         while (left := moment - self.clock.wall()) > 0:

@@ -1,15 +1,23 @@
-"""When a usage limit ends, as the agents put it into words: "try again at 3:05 PM", "resets Nov 16, 3pm (UTC)"."""
+"""When a limit ends, as the agents put it into words: "try again at 3:05 PM", "resets Nov 16, 3pm (UTC)"."""
 
 import re
 from datetime import datetime, timedelta, tzinfo
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from quintet.api.status import FailureKind
+
+LIMITS: Final = frozenset({FailureKind.USAGE_LIMIT, FailureKind.RATE_LIMIT})
+"""failures whose words may name their end"""
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _SPAN = re.compile(
     r"\bin\s+((?:\d+(?:\.\d+)?\s*(?:s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)\b[\s,]*(?:and\s+)?)+)",
     re.IGNORECASE,
 )
+_RETRY_AFTER = re.compile(
+    r"""\bretry[-_ ]after(?:[-_ ]seconds)?["']?\s*[:=]?\s*["']?(\d+(?:\.\d+)?)(?!\d|[:.-]\d)""", re.IGNORECASE
+)
+"""the HTTP header, in seconds, where a CLI passes it on"""
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*([smhd])", re.IGNORECASE)
 _MOMENT = re.compile(
     r"\b(?:resets?|again|until)\b(?:\s+(?:at|on))?\s+"
@@ -42,6 +50,8 @@ def _named(text: str, said_at: float) -> float | None:
         return float(found[1])
     if found := _SPAN.search(text):
         return said_at + sum(float(number) * _UNITS[unit.lower()] for number, unit in _PART.findall(found[1]))
+    if found := _RETRY_AFTER.search(text):
+        return said_at + float(found[1])
     found = _MOMENT.search(text)
     if found is None or not (found["minute"] or found["half"]):
         return None

@@ -75,7 +75,7 @@ def _trouble(event: Event) -> str:
         case journal.TurnFailed(text=text, number=number, pause=pause):
             return f"warning: {text}; repetition {number} in {pause:g} s"
         case journal.LimitReached(role=role, text=text, until=until):
-            return f"warning: {role} waits until {local_time(until)} for the end of a usage limit: {text}"
+            return f"warning: {role} waits until {local_time(until)} for the end of a limit: {text}"
         case journal.ServerFault(text=text) | journal.Warned(text=text):
             return f"warning: {text}"
         case journal.Noted(text=text):

@@ -58,7 +58,7 @@ class Run:
     asking: str = ""
     """the role that waits for a permission"""
     waiting: str = ""
-    """why the current turn has not been sent again yet: it has failed, or a usage limit is reached"""
+    """why the current turn has not been sent again yet: it has failed, or a limit is reached"""
     resumes: int = 0
     events: int = 0
 
@@ -290,7 +290,7 @@ _WARNINGS: Final = {
     "reminded": "reminder",
     "terminal_lost": "terminal lost",
     "turn_failed": "failed turn",
-    "limit_reached": "usage limit",
+    "limit_reached": "limit",
     "status_doubted": "status in doubt",
     "server_fault": "server fault",
     "warned": "warning",

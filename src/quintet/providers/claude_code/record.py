@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from quintet.api.status import FailureKind
 from quintet.providers.base import Failure, TurnRecord, Usage, tokens_in
-from quintet.providers.limits import reset_time
+from quintet.providers.limits import LIMITS, reset_time
 
 _SHELLS: Final = frozenset({"shell", "local_bash", "bash"})
 """background work that goes on by itself; anything else will make the agent speak again"""
@@ -25,13 +25,20 @@ _INTERRUPTED: Final = "[Request interrupted by user"
 _SENT_BACK: Final = "Stop hook feedback:"
 """what Claude Code tells its agent when a hook of the user's does not let a turn end"""
 _KINDS: Final = {
-    "rate_limit": FailureKind.USAGE_LIMIT,
+    "rate_limit": FailureKind.RATE_LIMIT,
     "authentication_failed": FailureKind.LOGIN,
     "oauth_org_not_allowed": FailureKind.LOGIN,
     "server_error": FailureKind.SERVER_ERROR,
     "overloaded": FailureKind.SERVER_ERROR,
 }
 
+_USAGE = re.compile(
+    r"\b(?:usage|hit your|reached your|weekly|session|daily|monthly|5-hour|opus|sonnet)\b[^.]{0,40}\blimits?\b"
+    r"|\b(?:hour|day|week)\w* limit\b|\blimit will reset\b|\bout of (?:extra )?usage\b",
+    re.IGNORECASE,
+)
+"""Claude Code calls its usage limits rate limits too, and says in words which of them it is"""
+_NOT_USAGE: Final = "not your usage limit"
 _CONNECTION = re.compile(r"\b(?:connection|stream|socket|network|ECONN\w*)\b", re.IGNORECASE)
 """Claude Code calls these errors of the server, or does not name them"""
 
@@ -128,7 +135,10 @@ def _reason(event: Mapping[str, Any], message: str | None) -> Failure:
     known = _KINDS.get(kind, FailureKind.OTHER)
     if known in (FailureKind.SERVER_ERROR, FailureKind.OTHER) and _CONNECTION.search(text):
         known = FailureKind.CONNECTION
-    return Failure(known, text, reset_time(text, time.time()) if known is FailureKind.USAGE_LIMIT else None)
+    if known is FailureKind.RATE_LIMIT and _NOT_USAGE not in text and _USAGE.search(text):
+        known = FailureKind.USAGE_LIMIT
+    said = f"{text} {_text(event, 'error_details')}"
+    return Failure(known, text, reset_time(said, time.time()) if known in LIMITS else None)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from quintet.api.status import FailureKind
 from quintet.providers.base import Failure, TurnRecord, Usage, tokens_in
-from quintet.providers.limits import reset_time
+from quintet.providers.limits import LIMITS, reset_time
 
 _HEAD: Final = 240
 """bytes of a line in which its kind stands"""
@@ -20,7 +20,11 @@ _SILENT: Final = Failure(FailureKind.OTHER, "the turn has ended without an answe
 # an empty account is no limit that ends by itself
 _KINDS: Final = (
     (("quota", "insufficient"), FailureKind.OTHER),
-    (("usage_limit", "usage limit", "status: 429"), FailureKind.USAGE_LIMIT),
+    (("usage_limit", "usage limit"), FailureKind.USAGE_LIMIT),
+    (
+        ("status: 429", "status 429", 'code": 429', "too many requests", "rate limit", "rate_limit"),
+        FailureKind.RATE_LIMIT,
+    ),
     (("unauthorized", "status 401", "refresh token", "sign in", "log in"), FailureKind.LOGIN),
     (("server_error", "overloaded", "status 5", "high demand"), FailureKind.SERVER_ERROR),
     (("stream", "connection", "retry limit", "too_many_failed"), FailureKind.CONNECTION),
@@ -126,7 +130,7 @@ def _reason(error: dict[str, Any], said_at: float) -> Failure:
     text = " ".join((_text(error, "message") or "the turn has failed").split())
     hints = f"{json.dumps(error.get('codex_error_info'))} {text}".lower()
     kind = next((name for words, name in _KINDS if any(word in hints for word in words)), FailureKind.OTHER)
-    return Failure(kind, text, reset_time(text, said_at) if kind is FailureKind.USAGE_LIMIT else None)
+    return Failure(kind, text, reset_time(text, said_at) if kind in LIMITS else None)
 
 
 def _text(source: dict[str, Any], name: str) -> str:
