@@ -2,30 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from quintet.config.kinds import Choice, Kind, Prices, Seconds, Whole
-from quintet.config.table import AGENT_KINDS, AGENTS_KEY, CAO_PROVIDERS, OWN_PROVIDERS, TABLE, Agent, Row, Settings
+from quintet.config.table import AGENT_KINDS, AGENTS_KEY, CAO_PROVIDERS, Agent, Row
+from quintet.config.words import allowed_words, default_words, sections
 from quintet.roles import ROLES
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "settings.md"
-TITLES: Final = {
-    "": "What to do, and where",
-    "limits": "Limits of the loop",
-    "condensation": "What prompts carry along",
-    "handoff": "Waiting for an agent",
-    "post_processing": "After PASS",
-    "notifications": "Notifications",
-}
-"""the sections of the config file, in the order of the page"""
-DEFAULTS: Final = {
-    "wd": "the current directory",
-    "state_file": "see there",
-    "resume": "unset",
-    "prices": "unset",
-}
-"""what the table cannot say as a value"""
-PRICE: Final = '{"codex": {"input": 1.25, "cached": 0.125, "output": 10}}'
 MEANINGS: Final = {
     "provider": "the agent CLI",
     "profile": "the profile that it is started with (`quintet profiles list`)",
@@ -68,52 +51,24 @@ def page() -> str:
 
 
 def _tables() -> Iterator[str]:
-    sections = {row.key.rpartition(".")[0] for row in TABLE}
-    assert sections == set(TITLES), f"a section without a title: {sections ^ set(TITLES)}"
-    for section, title in TITLES.items():
+    for title, rows in sections():
         yield f"## {title}\n\n| option | variable | key | default | meaning |\n|---|---|---|---|---|"
-        yield from (_line(row) for row in TABLE if row.key.rpartition(".")[0] == section)
+        yield from (_line(row) for row in rows)
         yield ""
 
 
 def _line(row: Row) -> str:
-    allowed = _allowed(row.name, row.kind)
+    allowed = allowed_words(row, _code)
     meaning = f"{row.meaning} ({allowed})" if allowed else row.meaning
-    return f"| `{row.flag}` | `{row.env}` | `{row.key}` | {_default(row)} | {meaning} |"
+    return f"| `{row.flag}` | `{row.env}` | `{row.key}` | {default_words(row, _code)} | {meaning} |"
 
 
-def _default(row: Row) -> str:
-    default: Any = getattr(Settings, row.name)
-    if row.name in DEFAULTS:
-        return DEFAULTS[row.name]
-    if default == "":
-        return "none"
-    if isinstance(default, bool):
-        return f"`{str(default).lower()}`"
-    return f"`{default:g}`" if isinstance(default, float) else f"`{default}`"
-
-
-def _allowed(name: str, kind: Kind) -> str:
-    """What a value may be, where that does not go without saying."""
-    match kind:
-        case _ if name == "provider":
-            return f"{_names(OWN_PROVIDERS)}; with `api` also what that server offers"
-        case Choice():
-            return _names(kind.names)
-        case Whole(least, most):
-            if most < Whole.at_most:
-                return f"{least} to {most}"
-            return f"at least {least}" if least else ""
-        case Seconds():
-            return "seconds"
-        case Prices():
-            return f"an object such as `{PRICE}`"
-        case _:
-            return ""
+def _code(value: str) -> str:
+    return f"`{value}`"
 
 
 def _names(names: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
+    return ", ".join(map(_code, names))
 
 
 def _agents() -> str:

@@ -1,6 +1,7 @@
 """The help, the prompts' texts and the completion, as a new user meets them."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,9 +12,13 @@ from click.testing import CliRunner, Result
 
 import quintet
 from quintet.cli.main import SECTIONS, cli
+from quintet.config import TABLE
+from quintet.config.kinds import Choice, Seconds
+from quintet.config.words import allowed_words, default_words, sections
 from quintet.errors import PromptError, RunError
 from quintet.loop.prompts.texts import shipped_texts, text_of
 from quintet.roles import ROLES
+from tests.docs.pages import DOCS
 
 
 def run(*words: str, **env: str) -> Result:
@@ -33,6 +38,33 @@ def test_every_command_has_help(name: str) -> None:
     done = run(name, "--help")
     assert done.exit_code == 0
     assert "Usage:" in done.output
+
+
+@pytest.mark.parametrize("name", ["run", "config", "doctor"])
+def test_the_help_shows_each_setting_with_its_default_and_its_choices(name: str) -> None:
+    lines = run(name, "--help", COLUMNS="80").output.splitlines()
+    assert max(map(len, lines)) <= 80
+    text = " ".join(" ".join(lines).split())
+    for row in TABLE:
+        assert f"{row.flag} " in text or f"--[no-]{row.flag.removeprefix('--')} " in text
+        told = f"{row.meaning}{f' ({allowed})' if (allowed := allowed_words(row)) else ''}"
+        assert f"{told} [default: {default_words(row)}]" in text
+    choices = [row.kind.names for row in TABLE if isinstance(row.kind, Choice)]
+    assert len(choices) >= 3
+    assert all(", ".join(names) in text for names in choices)
+    assert text.count(" SECONDS ") == sum(isinstance(row.kind, Seconds) for row in TABLE)
+
+
+def test_the_help_has_the_sections_of_the_page_of_settings() -> None:
+    page = (DOCS / "settings.md").read_text(encoding="utf-8")
+    titles = [title for title, rows in sections() if rows]
+    assert re.findall(r"^## (.+)$", page, re.MULTILINE)[: len(titles)] == titles
+    lines = run("run", "--help").output.splitlines()
+    assert [line[:-1] for line in lines if line[:-1] in titles] == titles
+
+
+def test_a_settings_variable_is_its_name_in_capitals() -> None:
+    assert [row.env for row in TABLE] == [row.name.upper() for row in TABLE], "the help says so"
 
 
 def test_without_a_command_the_help_is_shown() -> None:

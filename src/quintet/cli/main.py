@@ -71,7 +71,7 @@ def run_command(files: tuple[Path, ...], dry_run: bool, plain: bool, as_json: bo
     """Carry a task from specification to a passed test, or go on with an unfinished run.
 
     TASK.md is the task file (`quintet new` begins one). CONFIG.json holds settings; without it, that is quintet.json
-    in the project, where there is one. Every setting is an option and a variable too.
+    in the project, where there is one.
     """
     config_file, task_file = tell_apart(files)
     if task_file is not None:

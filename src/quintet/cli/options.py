@@ -8,11 +8,19 @@ import click
 from click.shell_completion import CompletionItem
 
 from quintet.config import TABLE
-from quintet.config.kinds import Choice, Flag, Kind, PathText
+from quintet.config.kinds import Choice, Flag, Kind, PathText, Prices, Seconds, Url, Whole
+from quintet.config.table import Row
+from quintet.config.words import allowed_words, default_words, sections
 from quintet.errors import ConfigError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _TASK_NAMES: Final = (".md", ".markdown", ".txt")
+_VALUES: Final = {Whole: "NUMBER", Seconds: "SECONDS", PathText: "PATH", Url: "URL", Choice: "NAME", Prices: "JSON"}
+_NO_BREAK: Final = "\xa0"
+_ABOUT_SETTINGS: Final = (
+    "The settings follow. Each is an environment variable too (--max-rounds is MAX_ROUNDS) and a key of the config "
+    "file; an option counts before a variable, and that before the file."
+)
 
 config_argument = click.argument(
     "config_file", required=False, type=click.Path(path_type=Path), metavar="[CONFIG.json]"
@@ -21,25 +29,30 @@ files_argument = click.argument("files", nargs=-1, type=click.Path(path_type=Pat
 
 
 class SettingsCommand(click.Command):
-    """A command whose help shows its own options first, then the settings by their sections in the config file."""
+    """A command whose help shows its own options first, then the settings as their page does."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        sections: dict[str, list[tuple[str, str]]] = {"Options": []}
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
-            if record is not None:
-                sections.setdefault(_section(parameter.name or ""), []).append(record)
-        for name, records in sections.items():
-            with formatter.section(name):
-                formatter.write_dl(records)
+        settings = {row.name for row in TABLE}
+        own = (one for one in self.get_params(ctx) if isinstance(one, click.Option) and one.name not in settings)
+        with formatter.section("Options"):
+            formatter.write_dl([record for option in own if (record := option.get_help_record(ctx))])
+        formatter.write_paragraph()
+        formatter.write_text(_ABOUT_SETTINGS)
+        for title, rows in sections():
+            with formatter.section(title):
+                formatter.write_dl([_record(row) for row in rows])
+        formatter.buffer = [text.replace(_NO_BREAK, " ") for text in formatter.buffer]
 
 
-def _section(name: str) -> str:
-    row = next((row for row in TABLE if row.name == name), None)
-    if row is None:
-        return "Options"
-    section, _, inner = row.key.partition(".")
-    return f"Settings, {section.replace('_', ' ')}" if inner else "Settings"
+def _record(row: Row) -> tuple[str, str]:
+    """An option and what is to be known of it."""
+    spelling = f"--[no-]{row.flag.removeprefix('--')}" if isinstance(row.kind, Flag) else f"{row.flag} {_value(row)}"
+    allowed = allowed_words(row)
+    return spelling, f"{row.meaning}{f' ({allowed})' if allowed else ''} [default:{_NO_BREAK}{default_words(row)}]"
+
+
+def _value(row: Row) -> str:
+    return next((word for kind, word in _VALUES.items() if isinstance(row.kind, kind)), "TEXT")
 
 
 def setting_options(command: Command) -> Command:
@@ -47,13 +60,13 @@ def setting_options(command: Command) -> Command:
     for row in reversed(TABLE):
         if isinstance(row.kind, Flag):
             spelling = f"{row.flag}/--no-{row.flag.removeprefix('--')}"
-            option = click.option(spelling, row.name, default=None, help=f"{row.meaning}  [{row.env}]")
+            option = click.option(spelling, row.name, default=None, help=row.meaning)
         else:
             option = click.option(
                 row.flag,
                 row.name,
-                metavar="VALUE",
-                help=f"{row.meaning}  [{row.env}]",
+                metavar=_value(row),
+                help=row.meaning,
                 shell_complete=_completion(row.kind),
             )
         command = option(command)

@@ -161,7 +161,11 @@ class Settings:
         "shorten what goes to the next phase",
     )
     max_cross_phase_lines: int = _row(
-        "MAX_CROSS_PHASE_LINES", "condensation.max_cross_phase_lines", Whole(1), 40, "lines of that"
+        "MAX_CROSS_PHASE_LINES",
+        "condensation.max_cross_phase_lines",
+        Whole(1),
+        40,
+        "lines of what is shortened so",
     )
     condense_upstream_on_repeat: bool = _row(
         "CONDENSE_UPSTREAM_ON_REPEAT",
@@ -280,7 +284,7 @@ class Settings:
         "state_file",
         PathText(),
         Path(),
-        "the state file; by default .tmp/quintet-state.json in the project",
+        "the state file",
     )
     agents: Mapping[str, Agent] = field(default_factory=_default_agents)
 

@@ -1,0 +1,65 @@
+"""The settings in words, for the help and for the page of settings: sections, defaults, allowed values."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from quintet.config.kinds import Choice, Prices, Seconds, Whole
+from quintet.config.table import TABLE, Row, Settings
+
+Mark = Callable[[str], str]
+"""how a value looks among words"""
+TITLES: Final = {
+    "": "What to do, and where",
+    "limits": "Limits of the loop",
+    "condensation": "What prompts carry along",
+    "handoff": "Waiting for an agent",
+    "post_processing": "After PASS",
+    "notifications": "Notifications",
+}
+"""the sections of the config file, in the order in which they are shown"""
+_DEFAULTS: Final = {
+    "wd": "the current directory",
+    "state_file": ".tmp/quintet-state.json in the project",
+    "resume": "unset",
+    "prices": "unset",
+}
+"""what the table cannot say as a value"""
+_PRICE: Final = '{"codex": {"input": 1.25, "cached": 0.125, "output": 10}}'
+
+
+def sections() -> Iterator[tuple[str, list[Row]]]:
+    """Each section's title and its settings; none is left out."""
+    found: dict[str, list[Row]] = {section: [] for section in TITLES}
+    for row in TABLE:
+        found[row.key.rpartition(".")[0]].append(row)
+    yield from ((TITLES[section], rows) for section, rows in found.items())
+
+
+def default_words(row: Row, mark: Mark = str) -> str:
+    """What counts where nobody says anything."""
+    default: Any = getattr(Settings, row.name)
+    if row.name in _DEFAULTS:
+        return _DEFAULTS[row.name]
+    if default == "":
+        return "none"
+    if isinstance(default, bool):
+        return mark(str(default).lower())
+    return mark(f"{default:g}" if isinstance(default, float) else str(default))
+
+
+def allowed_words(row: Row, mark: Mark = str) -> str:
+    """What a value may be, where that does not go without saying."""
+    match row.kind:
+        case Choice(names):
+            other = f"; with {mark('api')} also what that server offers" if row.name == "provider" else ""
+            return ", ".join(map(mark, names)) + other
+        case Whole(least, most):
+            if most < Whole.at_most:
+                return f"{least} to {most}"
+            return f"at least {least}" if least else ""
+        case Seconds():
+            return "seconds"
+        case Prices():
+            return f"an object such as {mark(_PRICE)}"
+        case _:
+            return ""
