@@ -191,6 +191,23 @@ def test_a_run_that_could_go_on_stays(desk: Desk) -> None:
     assert len(list(old_runs(desk.wd, 0))) == 1
 
 
+def test_a_run_that_is_removed_leaves_neither_state_nor_terminals(
+    desk: Desk, places: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next run would archive the state of the last one, and make its folder again for that."""
+    ended: list[str] = []
+    monkeypatch.setattr(leftovers, "stop", ended.append)
+    monkeypatch.setattr(leftovers, "roster", list)
+    run_folder(desk.wd, RUN)
+    saved(desk.wd, RUN, Status.PASS)
+    for name in (f"{RUN}-0123", f"{NEWER}-0123"):
+        (places / "s" / name).touch()
+    assert desk.quintet("clean", "--runs", "--keep", "0", "--yes").exit_code == 0
+    assert not (desk.wd / ".tmp" / RUN).exists()
+    assert not (desk.wd / ".tmp/quintet-state.json").exists()
+    assert ended == [f"{RUN}-0123"]
+
+
 def test_where_a_run_is_at_work_no_run_is_removed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = run_folder(desk.wd, RUN)
     (found,) = old_runs(desk.wd, 0)

@@ -13,7 +13,7 @@ from quintet.errors import ServerError
 from quintet.server.refusals import BadRequest
 
 PREFIX: Final = "cao-"
-"""every session's name begins so, as CAO's clients expect"""
+"""how the names of all sessions begin that are not a run's own, as CAO's clients expect"""
 LONGEST_NAME: Final = 64
 PROJECT: Final = "project"
 """the file in a terminal's folder that names its working directory: tmux no longer tells when the terminal is gone"""
@@ -21,11 +21,22 @@ _LONGEST_SOCKET: Final = 103
 """bytes of a socket's path (macOS; Linux allows 107)"""
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 _PROFILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
+_RUN = re.compile(rf"(?:{PREFIX})?(\d{{8}}-\d{{6}}-[0-9a-f]{{6}})-[0-9a-f]{{4}}")
+"""the name that a run gives to its session; in earlier versions it had the prefix, too"""
+
+
+def run_of(session: str) -> str:
+    """The id of the run that has named a session; empty for any other session."""
+    found = _RUN.fullmatch(session)
+    return found[1] if found else ""
 
 
 def session_name(name: str) -> str:
-    """The full name of a session. Nothing that tmux reads as a target or an option passes."""
-    full = name if name.startswith(PREFIX) else PREFIX + name
+    """The full name of a session: a run's own as it is, any other with the prefix.
+
+    Nothing that tmux reads as a target or an option passes.
+    """
+    full = name if name.startswith(PREFIX) or run_of(name) else PREFIX + name
     if not _NAME.fullmatch(name) or not _NAME.fullmatch(full):
         raise BadRequest(f"Invalid session_name: {name[:80]!r}")
     return full
@@ -64,7 +75,7 @@ class Places:
 
     def find_folder(self, terminal: str) -> Path | None:
         """The folder of a terminal whose session need not live any more."""
-        return next(self.terminals.glob(f"{PREFIX}*/{terminal}"), None)
+        return next(self.terminals.glob(f"*/{terminal}"), None)
 
     def make_folder(self, session: str, terminal: str) -> Path:
         """Make a terminal's folder."""
@@ -88,7 +99,7 @@ class Places:
     def session_names(self) -> list[str]:
         """The sessions that have a socket, dead or alive; tmux puts a `.lock` beside one while it starts a server."""
         names = (path.name for path in self.sockets.iterdir())
-        return sorted(name for name in names if name.startswith(PREFIX) and _NAME.fullmatch(name))
+        return sorted(name for name in names if _NAME.fullmatch(name) and session_name(name) == name)
 
 
 def _default_root() -> Path:

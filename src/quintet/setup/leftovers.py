@@ -2,30 +2,29 @@
 
 import json
 import os
-import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from quintet.errors import QuintetError, RunError, StateError
+from quintet.errors import QuintetError, RunError, ServerError, StateError
 from quintet.loop.lock import worker
 from quintet.loop.state import State, Status, load_state
-from quintet.server.places import PREFIX, PROJECT, Places
+from quintet.server.places import PROJECT, Places, run_of
 from quintet.server.roster import Seat, roster, stop
 from quintet.server.sockets import is_dead
 from quintet.watch.model import FAIL, PASS
-from quintet.watch.runs import TMP, read_run, run_folders
+from quintet.watch.runs import STATE, TMP, read_run, run_folders
 from quintet.watch.terminals import DISCOVERY
 
 YOUNG_SECONDS: Final = 3600.0
 """what is younger may belong to a terminal that is just being started"""
 MONTH_SECONDS: Final = 30 * 86_400.0
 """what is older, and of no run that is known, nobody comes back to"""
-_RUN_OF_SESSION = re.compile(re.escape(PREFIX) + r"(\d{8}-\d{6}-[0-9a-f]{6})-[0-9a-f]{4}")
 
 
 @dataclass(frozen=True)
@@ -56,12 +55,12 @@ def _is_needless(folder: Path, now: float) -> bool:
     if not all(_is_old(path, now) for path in inner):
         return False
     named = next((path / PROJECT for path in inner if (path / PROJECT).is_file()), None)
-    run = _RUN_OF_SESSION.fullmatch(folder.name)
-    if named is None or run is None:
+    run = run_of(folder.name)
+    if named is None or not run:
         return all(_is_old(path, now, MONTH_SECONDS) for path in inner)
     wd = Path(named.read_text(encoding="utf-8", errors="surrogateescape"))
     saved = _saved(wd)
-    is_forgotten = not (wd / TMP / run[1]).exists() and not (saved and saved.run_id == run[1]) and not worker(wd)
+    is_forgotten = not (wd / TMP / run).exists() and not (saved and saved.run_id == run) and not worker(wd)
     return is_forgotten or bool(why_ended(folder.name, wd))
 
 
@@ -91,17 +90,17 @@ def ended_sessions() -> Iterator[Leftover]:
 
 def why_ended(session: str, wd: Path) -> str:
     """Why the run of a session is over; empty where it is not, or where that cannot be told."""
-    match = _RUN_OF_SESSION.fullmatch(session)
-    if match is None:
+    run = run_of(session)
+    if not run:
         return ""
     if not wd.is_dir():
         return "has lost its project"
-    folder = wd / TMP / match[1]
+    folder = wd / TMP / run
     status = read_run(folder).status if folder.is_dir() else ""
     if status in (PASS, FAIL):
         return f"ended with {status}"
     saved = _saved(wd)
-    return "was left behind by a newer one" if saved and saved.run_id and saved.run_id != match[1] else ""
+    return "was left behind by a newer one" if saved and saved.run_id and saved.run_id != run else ""
 
 
 def old_runs(wd: Path, keep: int) -> Iterator[Leftover]:
@@ -117,7 +116,7 @@ def old_runs(wd: Path, keep: int) -> Iterator[Leftover]:
 
 def _saved(wd: Path) -> State | None:
     try:
-        return load_state(wd / TMP / "quintet-state.json")
+        return load_state(wd / TMP / STATE)
     except StateError:
         return None
 
@@ -140,9 +139,20 @@ def _remove_terminals(folder: Path, socket: Path, now: float) -> None:
 
 
 def _remove_run(wd: Path, folder: Path) -> None:
+    """Remove a run's folder, and what would bring it back: its state, which the next run would archive there.
+
+    Its terminals are ended too: without the folder nobody would know any more that their run is over.
+    """
     if worker(wd):
         raise RunError(f"{folder}: a run has been started here; its folders are left alone")
+    for name in Places().session_names():
+        if run_of(name) == folder.name:
+            with suppress(ServerError):  # nothing of it was left
+                stop(name)
     _remove_folder(folder)
+    saved = _saved(wd)
+    if saved and saved.run_id == folder.name and saved.final_status is not Status.RUNNING:
+        (wd / TMP / STATE).unlink(missing_ok=True)
 
 
 def _remove_folder(folder: Path) -> None:

@@ -81,7 +81,7 @@ class Stage:
             complaints.append("exit code 0 without a PASS in the state file")
         complaints += self.books.lost(self._written())
         complaints += self.books.repeated(marker(text) for text in self.prompts())
-        living = {path.name for path in self.project.root.glob("x/quintet/s/cao-*") if is_live(path)}
+        living = {path.name for path in self.project.root.glob("x/quintet/s/*") if not path.suffix and is_live(path)}
         known = {state.session_name} if state else set[str]()
         if left := living - known:
             complaints.append(f"sessions are left running that nobody knows of: {', '.join(sorted(left))}")
