@@ -61,17 +61,47 @@ def test_ps_logs_and_stop(home: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     home.start()
 
 
+def test_stop_without_a_name_ends_all_sessions_of_the_directory(home: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(home.wd)
+    home.terminal(session="one")
+    home.terminal(session="two")
+    assert run(stop_command) == "Ended cao-two.\nEnded cao-one.\n"
+    assert home.places.session_names() == []
+
+
+def test_the_session_of_a_run_has_no_prefix(home: Rig) -> None:
+    name = "20260101-000000-abcdef-0123"
+    made = home.http.post("/sessions", params={**home.wish(), "session_name": name}).json()
+    assert made["session_name"] == name
+    assert home.places.session_names() == [name]
+    assert home.http.get(f"/sessions/{name}").status_code == 200
+    assert run(stop_command, "--session", name) == f"Ended {name}.\n"
+
+
+def test_attach_without_a_terminal_is_one_line(home: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(home.wd)
+    home.terminal()
+    for terminal, kind in ((False, "xterm"), (True, "dumb")):
+        monkeypatch.setattr("os.isatty", lambda _, there=terminal: there)
+        monkeypatch.setenv("TERM", kind)
+        with pytest.raises(ServerError) as refused:
+            run(attach_command, "programmer")
+        said = "attach needs a terminal to show it in; quintet logs programmer prints what it shows"
+        assert str(refused.value) == said
+
+
 def test_stop_ends_nothing_of_another_directory(home: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     elsewhere = home.root / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
-    with pytest.raises(ServerError, match=r"no terminals are in .*elsewhere, nor in any other"):
+    with pytest.raises(ServerError, match=r"no run and no terminals are in .*elsewhere, nor in any other"):
         run(stop_command)
     one, two = home.terminal(session="one"), home.terminal(session="two")
     with pytest.raises(ServerError) as refused:
         run(stop_command)
     assert str(refused.value) == (
-        f"no terminals are in {elsewhere}, there are cao-two, cao-one; name one with --session NAME, or all with --all"
+        f"no run and no terminals are in {elsewhere}, "
+        "there are cao-two, cao-one; name one with --session NAME, or all with --all"
     )
     assert home.http.post("/sessions/one/terminals", params={**home.wish(), "working_directory": str(elsewhere)})
     with pytest.raises(ServerError, match="cao-two"):
@@ -125,6 +155,25 @@ def test_attach_at_another_size(home: Rig, monkeypatch: pytest.MonkeyPatch) -> N
         assert home.ask(terminal, "two\n" * 5) == "seen"
         assert "seen" in _drain(descriptor)
         assert home.get(terminal)["turn"] == 2
+    finally:
+        os.close(descriptor)
+        os.waitpid(child, 0)
+
+
+def test_attach_read_only_passes_nothing_on(home: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(home.wd)
+    terminal = home.terminal()
+    child, descriptor = pty.fork()
+    if child == 0:
+        os.environ["TERM"] = "xterm-256color"
+        attach_command.main(["programmer", "--read-only"])
+    try:
+        # the server's own connection is a client too
+        shown = "#{?client_control_mode,,#{client_readonly}}"
+        until(lambda: "".join(home.tmux("list-clients", "-F", shown).split()), lambda seen: seen == "1")
+        os.write(descriptor, b"typed by a person\r")
+        assert home.ask(terminal, "a prompt") == "done 1"
+        assert "typed by a person" not in home.full(terminal)
     finally:
         os.close(descriptor)
         os.waitpid(child, 0)

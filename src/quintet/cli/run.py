@@ -16,6 +16,7 @@ from quintet.loop.driver import Driver
 from quintet.loop.journal import Event, Journal, RunResumed, Warned
 from quintet.loop.plan import check_settings
 from quintet.loop.responses import TMP
+from quintet.setup.at_work import at_work
 from quintet.watch.showing import showing
 from quintet.watch.summary import title_of
 
@@ -34,7 +35,7 @@ def run(
     loaded = load_settings(config_file, env, flags, Path.cwd())
     settings = loaded.settings
     check_settings(settings)
-    with ExitStack() as servers:
+    with at_work(settings.wd), ExitStack() as servers:
         with showing(settings.wd, plain=plain, as_json=as_json, must_go_on=True) as show:
             show.title(title_of(settings.prompt))
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from quintet.cli.completion import complete_role, complete_session
+from quintet.cli.completion import complete_role, complete_run, complete_session
+from quintet.cli.status import wd_option
+from quintet.errors import RunError
 
 if TYPE_CHECKING:
     from quintet.server.roster import Seat
@@ -47,14 +50,15 @@ def ps_command() -> None:
 @click.command("attach")
 @click.argument("role", required=False, shell_complete=complete_role)
 @session_option
-def attach_command(role: str | None, session: str | None) -> None:
+@click.option("--read-only", is_flag=True, help="Only look: what you type goes nowhere.")
+def attach_command(role: str | None, session: str | None, read_only: bool) -> None:
     """Show a terminal; Ctrl-b d leaves it.
 
     ROLE is analyst, peer_analyst, programmer, peer_programmer or tester; without it the first is shown.
     """
     from quintet.server.roster import attach  # noqa: PLC0415
 
-    attach(_seats(role, session)[0])
+    attach(_seats(role, session)[0], read_only=read_only)
 
 
 @click.command("logs")
@@ -71,17 +75,26 @@ def logs_command(role: str, session: str | None) -> None:
 
 
 @click.command("stop")
-@session_option
-@click.option("--all", "everything", is_flag=True, help="End the sessions of all directories.")
-def stop_command(session: str | None, everything: bool) -> None:
-    """End the terminals of this directory's run."""
-    from quintet.server.roster import choose_to_stop, roster, stop  # noqa: PLC0415
+@click.argument("run", required=False, shell_complete=complete_run)
+@wd_option
+@click.option("--session", metavar="NAME", help="Only this session, of any project.", shell_complete=complete_session)
+@click.option("--all", "everything", is_flag=True, help="All runs and all terminals, of all projects.")
+@click.option("--keep-terminals", is_flag=True, help="End only the run's process.")
+def stop_command(run: str | None, wd: Path, session: str | None, everything: bool, keep_terminals: bool) -> None:
+    """End the run of this project and its terminals; quintet run goes on with it later.
 
-    seats = roster()
-    names = sorted({seat.session for seat in seats}) if everything else [choose_to_stop(seats, session)]
-    for name in names:
-        stop(name)
-        click.echo(f"Ended {name}.")
+    RUN is one run of the project; without it, all of the project is ended. Of a run that is over only the terminals
+    are left to end.
+    """
+    from quintet.setup import stopping  # noqa: PLC0415
+
+    if sum(bool(one) for one in (run, session, everything)) > 1:
+        raise RunError("RUN, --session and --all exclude each other; name one")
+    if everything:
+        stopping.end_all(click.echo, keep_terminals=keep_terminals)
+        return
+    found = stopping.of_session(session) if session else stopping.of_run(wd, run) if run else stopping.in_project(wd)
+    stopping.end(found, click.echo, keep_terminals=keep_terminals)
 
 
 def _seats(role: str | None, session: str | None) -> list[Seat]:

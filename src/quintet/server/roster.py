@@ -89,26 +89,22 @@ def choose(seats: list[Seat], role: str | None, session: str | None) -> list[Sea
     return matching
 
 
-def choose_to_stop(seats: list[Seat], session: str | None) -> str:
-    """The session to end: by its name, else the newest that is of this directory alone."""
-    if session is not None:
-        return choose(seats, None, session)[0].session
-    here = str(Path.cwd().resolve())
-    elsewhere = {seat.session for seat in seats if seat.cwd != here}
-    found = next((seat.session for seat in seats if seat.session not in elsewhere), None)
-    if found is None:
-        names = ", ".join(dict.fromkeys(seat.session for seat in seats))
-        there = f"there are {names}; name one with --session NAME, or all with --all" if names else "nor in any other"
-        raise ServerError(f"no terminals are in {here}, {there}")
-    return found
+def sessions_in(seats: list[Seat], wd: Path) -> list[str]:
+    """The sessions that are of one directory alone."""
+    elsewhere = {seat.session for seat in seats if seat.cwd != str(wd)}
+    return list(dict.fromkeys(seat.session for seat in seats if seat.session not in elsewhere))
 
 
-def attach(seat: Seat) -> None:
+def attach(seat: Seat, *, read_only: bool = False) -> None:
     """Become a tmux client that shows the terminal."""
     _check_answers(seat)
+    if not (os.isatty(0) and os.isatty(1)) or os.environ.get("TERM", "dumb") == "dumb":
+        raise ServerError(f"attach needs a terminal to show it in; quintet logs {seat.role} prints what it shows")
     environment = {name: value for name, value in os.environ.items() if name not in ("TMUX", "TMUX_PANE")}
     os.execve(  # noqa: S606 - nothing of this process is needed any more
-        find_tmux(), ["tmux", "-u", "-N", "-S", str(seat.socket), "attach-session", "-t", seat.pane], environment
+        find_tmux(),
+        ["tmux", "-u", "-N", "-S", str(seat.socket), "attach-session", *(["-r"] if read_only else []), "-t", seat.pane],
+        environment,
     )
 
 

@@ -1,0 +1,46 @@
+"""The projects in which this user has runs at work: one small file for each process, in the user's state directory.
+
+It only says where to look. Whether a run is at work is for the project's lock to say.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from quintet.errors import ServerError
+from quintet.server.launch import write_private
+from quintet.server.places import Places, make_private
+from quintet.server.processes import is_alive
+
+
+@contextmanager
+def at_work(wd: Path) -> Iterator[None]:
+    """Leave word of this process's project while it works. A run does not depend on it."""
+    word: Path | None = None
+    with suppress(OSError, ServerError):
+        word = _folder() / str(os.getpid())
+        write_private(word, str(wd))
+    try:
+        yield
+    finally:
+        if word is not None:
+            with suppress(OSError):
+                word.unlink(missing_ok=True)
+
+
+def projects() -> list[Path]:
+    """The projects of which there is word; that of a process which is gone is removed."""
+    found = set()
+    for word in _folder().iterdir():
+        if word.name.isdecimal() and is_alive(int(word.name)):
+            found.add(Path(word.read_text(encoding="utf-8", errors="surrogateescape")))
+        else:
+            word.unlink(missing_ok=True)
+    return sorted(found)
+
+
+def _folder() -> Path:
+    folder = Places().root / "runs"
+    make_private(folder)
+    return folder

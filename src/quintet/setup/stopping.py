@@ -1,0 +1,233 @@
+"""Ending runs: first the process, which would start its terminals again, then the terminals, then the state."""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from quintet.api.client import ApiClient
+from quintet.errors import QuintetError, RunError, ServerError, StateError
+from quintet.loop.journal import Journal, RunStopped
+from quintet.loop.lock import Process, directory_lock, find_process
+from quintet.loop.postprocess import start_commit
+from quintet.loop.saved import can_resume, without_terminals
+from quintet.loop.state import State, Status, load_state, save_state
+from quintet.loop.strays import is_folder_name
+from quintet.loop.terminals import exit_terminals
+from quintet.server.places import run_of
+from quintet.server.processes import has_ended
+from quintet.server.roster import Seat, choose, roster, sessions_in, stop
+from quintet.setup.at_work import projects
+from quintet.watch.report import write_report
+from quintet.watch.runs import JOURNAL, STATE, TMP, find_run, is_at_work, read_run, run_folders
+
+PATIENCE_SECONDS: Final = 20.0
+"""how long a run that was asked to stop may take; its server waits for pages that are open"""
+KILLED_SECONDS: Final = 5.0
+LOOK_SECONDS: Final = 0.02
+REASON: Final = "stopped with quintet stop"
+KILLED: Final = f"{REASON}: its process did not answer and was killed"
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is to be ended in one project."""
+
+    wd: Path
+    process: Process | None = None
+    """of the run at work there"""
+    sessions: tuple[str, ...] = ()
+    whole: bool = False
+    """whether it is all that the project has, also on a server that only its state names"""
+
+
+def in_project(wd: Path) -> Target:
+    """The run at work in a project and all its terminals."""
+    seats = roster()
+    process, sessions = find_process(wd), _sessions_of(wd, seats)
+    if process is None and not sessions and not _is_elsewhere(_saved(wd), ()):
+        names = ", ".join(dict.fromkeys(seat.session for seat in seats))
+        there = f"there are {names}; name one with --session NAME, or all with --all" if names else "nor in any other"
+        raise ServerError(f"no run and no terminals are in {wd}, {there}")
+    return Target(wd, process, sessions, whole=True)
+
+
+def of_run(wd: Path, run: str) -> Target:
+    """One run of a project, and its terminals."""
+    folder = find_run(wd, run)
+    process = find_process(wd) if is_at_work(folder, read_run(folder)) else None
+    sessions = tuple(dict.fromkeys(seat.session for seat in roster() if run_of(seat.session) == folder.name))
+    saved = _saved(wd)
+    current = saved is not None and saved.run_id == folder.name
+    if process is None and not sessions and not (current and _is_elsewhere(saved, ())):
+        raise RunError(f"the run {folder.name} is not at work and has no terminals")
+    return Target(wd, process, sessions, whole=current)
+
+
+def of_session(name: str) -> Target:
+    """One session, and the run at work that it belongs to."""
+    seat = choose(roster(), None, name)[0]
+    wd = Path(seat.cwd) if not seat.silent else next(iter(_projects_of(seat.session)), Path(os.devnull))
+    saved = _saved(wd)
+    is_current = saved is not None and saved.session_name == seat.session
+    return Target(wd, find_process(wd) if is_current else None, (seat.session,))
+
+
+def end_all(tell: Tell, *, keep_terminals: bool = False) -> None:
+    """End everything of this user. What goes wrong in one project keeps no other from its end."""
+    homes: dict[Path, list[str]] = {wd: [] for wd in projects()}
+    for seat in roster():
+        if not any(seat.session in sessions for sessions in homes.values()):
+            homes.setdefault(Path(seat.cwd), []).append(seat.session)
+    problems = []
+    for wd, sessions in homes.items():
+        try:
+            process = find_process(wd)
+            if process or (sessions and not keep_terminals):
+                end(Target(wd, process, tuple(sessions), whole=bool(process)), tell, keep_terminals=keep_terminals)
+        except QuintetError as error:
+            problems.append(str(error))
+    if problems:
+        raise RunError("; ".join(problems))
+
+
+def end(target: Target, tell: Tell, *, keep_terminals: bool = False) -> None:
+    """End a run so that it can go on later; say what was done, and how to go on."""
+    if keep_terminals and not target.process:
+        raise RunError("no run is at work there, so there is nothing to end but its terminals")
+    killed = _end_process(target, tell) if target.process else False
+    saved = _saved(target.wd)
+    # nobody may go on with the run while its terminals are being ended
+    with directory_lock(target.wd, signed=False) if saved else nullcontext():
+        ended = [] if keep_terminals else _end_terminals(target, saved, tell)
+        saved = _saved(target.wd)
+        if saved and saved.final_status is Status.RUNNING and (target.process or saved.session_name in ended):
+            saved = _write_down(target, saved, ended=saved.session_name in ended, killed=killed)
+    if keep_terminals:
+        tell("Its terminals stay: quintet attach ROLE shows one, quintet stop ends them.")
+    if saved and saved.final_status is Status.RUNNING and (target.process or saved.session_name in ended):
+        again = "Go on with it" if can_resume(saved) else "It had done nothing yet. Begin anew"
+        tell(f"{again}: {_in(target.wd)}quintet run{'' if can_resume(saved) else ' TASK.md'}")
+
+
+def _end_process(target: Target, tell: Tell) -> bool:
+    """Ask the run's process to stop, wait for it, and end it by force where it does not; whether it came to that."""
+    process = target.process
+    if process is None:
+        return False
+    saved = _saved(target.wd)
+    name = f"run {saved.run_id}" if saved and saved.run_id else f"run in {target.wd}"
+    tell(f"Asking the {name} to stop (process {process.pid}).")
+    _signal(process, signal.SIGTERM)
+    _signal(process, signal.SIGCONT)  # Ctrl-Z may have stopped it: then it would not hear
+    if _until_gone(process, PATIENCE_SECONDS):
+        tell("It has stopped, and its state is saved.")
+        return False
+    _signal(process, signal.SIGKILL)
+    if not _until_gone(process, KILLED_SECONDS):
+        raise RunError(f"the process {process.pid} of the {name} does not end; its terminals are left alone")
+    tell(f"It did not stop within {PATIENCE_SECONDS:g} s, so it was killed. Its state is that of its last step.")
+    return True
+
+
+def _signal(process: Process, number: signal.Signals) -> None:
+    """Signal this very process: its number may be that of another by now."""
+    try:
+        if process.is_there:
+            os.kill(process.pid, number)
+    except ProcessLookupError:
+        return
+    except PermissionError:
+        raise RunError(f"the process {process.pid} is another user's; only that user can stop it") from None
+
+
+def _until_gone(process: Process, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while process.is_there and not has_ended(process.pid):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(LOOK_SECONDS)
+    return True
+
+
+def _end_terminals(target: Target, saved: State | None, tell: Tell) -> list[str]:
+    """End the sessions, also one that was started since they were listed; the names of those that are ended."""
+    sessions = dict.fromkeys(target.sessions)
+    if target.process and saved and any(seat.session == saved.session_name for seat in roster()):
+        sessions[saved.session_name] = None
+    ended = []
+    for name in sessions:
+        with suppress(ServerError):  # it went by itself
+            stop(name)
+        tell(f"Ended {name}.")
+        ended.append(name)
+    if saved and target.whole and _is_elsewhere(saved, ended):
+        ended += _end_elsewhere(saved, tell)
+    return ended
+
+
+def _is_elsewhere(saved: State | None, ended: list[str] | tuple[()]) -> bool:
+    """Whether a run's terminals are with another server, as far as its state tells."""
+    return bool(saved and saved.api and saved.session_name not in ended and any(t.id for t in saved.terminals.values()))
+
+
+def _end_elsewhere(saved: State, tell: Tell) -> list[str]:
+    try:
+        api = ApiClient(saved.api, saved.wd, token=os.environ.get("QUINTET_TOKEN", "").strip())
+        api.health()
+        done = exit_terminals(api, saved)
+        api.close()
+    except QuintetError as error:
+        done = False
+        tell(f"{error}")
+    if not done:
+        tell(f"The terminals may live on: their server at {saved.api} did not say that it has ended them.")
+        return []
+    tell(f"Ended the terminals of {saved.session_name} at {saved.api}.")
+    return [saved.session_name]
+
+
+def _write_down(target: Target, saved: State, *, ended: bool, killed: bool) -> State:
+    """Let state, journal and report say what was done; a run whose terminals were ended is given new ones."""
+    # a state without terminals and without work would be none to go on with; our own server replaces what is lost
+    state = without_terminals(saved) if ended and (saved.sequence or saved.api) else saved
+    if not target.process:
+        save_state(state, target.wd / TMP / STATE)
+        return state
+    reason = KILLED if killed else REASON
+    save_state(replace(state, last_error=reason), target.wd / TMP / STATE)
+    event = RunStopped(reason=reason, resumable=can_resume(state), cleaned_up=ended, head=start_commit(target.wd))
+    if is_folder_name(saved.run_id):
+        folder = target.wd / TMP / saved.run_id
+        with suppress(OSError):  # the state is what counts
+            Journal(folder / JOURNAL).write(event)
+            write_report(folder, at_end=True)
+    return state
+
+
+def _sessions_of(wd: Path, seats: list[Seat]) -> tuple[str, ...]:
+    """The sessions of a project: those that are of its directory alone, and those of its runs that do not answer."""
+    runs = {folder.name for folder in run_folders(wd)}
+    silent = [seat.session for seat in seats if seat.silent and run_of(seat.session) in runs]
+    return tuple(dict.fromkeys([*sessions_in(seats, wd), *silent]))
+
+
+def _projects_of(session: str) -> list[Path]:
+    """The projects at work whose state names a session that does not answer."""
+    return [wd for wd in projects() if (saved := _saved(wd)) and saved.session_name == session]
+
+
+def _in(wd: Path) -> str:
+    return "" if wd == Path.cwd().resolve() else f"cd {wd} && "
+
+
+def _saved(wd: Path) -> State | None:
+    try:
+        return load_state(wd / TMP / STATE)
+    except StateError:
+        return None

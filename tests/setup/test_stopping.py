@@ -1,0 +1,223 @@
+"""`quintet stop`: the run's own process ends first, its state is kept, its terminals end, and it can go on."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quintet.errors import RunError
+from quintet.loop.lock import Process, find_process, start_of
+from quintet.roles import ANALYST, PROGRAMMER
+from quintet.setup import stopping
+from quintet.setup.stopping import KILLED, Target
+from tests.stub.project import Project, finish, project_in, until
+from tests.stub.server import Turn
+from tests.watch.scripted import Scripted, scripted, story
+
+HANG = [[{"hang": True}]]
+
+
+@pytest.fixture
+def project() -> Iterator[Scripted]:
+    """A project whose programmer never comes to an end."""
+    with scripted(story() | {PROGRAMMER.name: HANG}) as made:
+        yield made
+
+
+def at_programmer(project: Scripted) -> "subprocess.Popen[str]":
+    """A run whose programmer has its prompt."""
+    process = project.start("run", "--plain")
+    project.until_there("20*/prompts/*-programmer.md")
+    return process
+
+
+def state_of(project: Scripted) -> dict[str, object]:
+    found: dict[str, object] = json.loads((project.wd / ".tmp/quintet-state.json").read_text(encoding="utf-8"))
+    return found
+
+
+def kinds(project: Scripted) -> list[str]:
+    return [event["event"] for event in project.journal]
+
+
+def test_stop_ends_the_run_and_its_terminals_and_it_goes_on(project: Scripted) -> None:
+    process = at_programmer(project)
+    made = kinds(project).count("terminal_created")
+    code, said = project.call("stop")
+    assert (code, process.wait(timeout=60)) == (0, 128 + signal.SIGTERM), said
+    assert f"process {process.pid}" in said
+    assert "It has stopped, and its state is saved." in said
+    assert "Go on with it: quintet run" in said
+    assert project.call("ps")[1] == "No terminals.\n"
+    assert "terminal_lost" not in kinds(project), "a run that is being stopped replaces no terminal"
+    assert kinds(project).count("terminal_created") == made == 5
+    last = project.journal[-1]
+    assert (last["event"], last["reason"], last["cleaned_up"]) == ("run_stopped", "stopped with quintet stop", True)
+    assert "stopped with quintet stop" in (project.folder / "report.md").read_text(encoding="utf-8")
+    project.script(story())
+    code, said = project.call("run", "--plain", RECOVER_TERMINALS="0")
+    assert code == 0, said
+    assert len(list(project.wd.glob(".tmp/20*"))) == 1, "the same run went on"
+
+
+def test_keep_terminals_ends_only_the_process(project: Scripted) -> None:
+    process = at_programmer(project)
+    code, said = project.call("stop", "--keep-terminals")
+    assert (code, process.wait(timeout=60)) == (0, 128 + signal.SIGTERM), said
+    assert "Its terminals stay" in said
+    assert len(project.call("ps")[1].splitlines()) == 5
+    assert project.call("stop", "--keep-terminals") == (
+        1,
+        "quintet: no run is at work there, so there is nothing to end but its terminals\n",
+    )
+    code, said = project.call("stop")
+    assert (code, said.count("Ended")) == (0, 1)
+    assert project.call("ps")[1] == "No terminals.\n"
+    assert project.call("stop")[0] == 1
+
+
+def test_a_session_of_a_live_run_takes_the_run_with_it(project: Scripted) -> None:
+    process = at_programmer(project)
+    code, said = project.call("stop", "--session", str(state_of(project)["session_name"]))
+    assert (code, process.wait(timeout=60)) == (0, 128 + signal.SIGTERM), said
+
+
+def test_one_run_by_its_id(project: Scripted) -> None:
+    process = at_programmer(project)
+    run = str(state_of(project)["run_id"])
+    assert "exclude each other" in project.call("stop", run, "--all")[1]
+    assert "there is no run 1999" in project.call("stop", "1999")[1]
+    code, said = project.call("stop", run[:17])
+    assert (code, process.wait(timeout=60)) == (0, 128 + signal.SIGTERM), said
+    assert project.call("stop", run) == (1, f"quintet: the run {run} is not at work and has no terminals\n")
+
+
+def test_a_suspended_run_is_stopped_too(project: Scripted) -> None:
+    process = at_programmer(project)
+    process.send_signal(signal.SIGSTOP)
+    code, said = project.call("stop")
+    assert (code, process.wait(timeout=60)) == (0, 128 + signal.SIGTERM), said
+
+
+def test_a_run_that_has_delivered_nothing_yet_goes_on_too() -> None:
+    with scripted(story() | {ANALYST.name: HANG}) as project:
+        process = project.start("run", "--plain")
+        project.until_there("20*/prompts/*-analyst.md")
+        code, said = project.call("stop")
+        process.wait(timeout=60)
+        assert code == 0
+        assert "Go on with it: quintet run" in said
+        project.script(story())
+        code, said = project.call("run", "--plain", PROMPT="")
+        assert code == 0, said
+
+
+def test_all_ends_every_run_of_the_user(project: Scripted) -> None:
+    first = at_programmer(project)
+    other = project.root / "other"
+    other.mkdir()
+    second = project.start("run", "--plain", WD=str(other))
+    until(lambda: list(other.glob(".tmp/20*/prompts/*-analyst.md")), "the second run")
+    code, said = project.call("stop", "--all")
+    assert code == 0, said
+    assert {first.wait(timeout=60), second.wait(timeout=60)} <= {0, 128 + signal.SIGTERM}
+    assert f"Go on with it: cd {other} && quintet run" in said
+    assert project.call("ps")[1] == "No terminals.\n"
+    assert project.call("stop", "--all") == (0, "")
+
+
+# -- a run on another server, whose terminals no tmux of ours knows
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Iterator[Project]:
+    with project_in(tmp_path) as made:
+        made.stub.script[PROGRAMMER] = [Turn(None, work=600)]
+        yield made
+
+
+def stop(project: Project, *words: str) -> tuple[int, str]:
+    command = [sys.executable, "-m", "quintet", "stop", *words]
+    done = subprocess.run(command, cwd=project.wd, env=project.env, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("words", [[], ["--all"]])
+def test_the_terminals_of_another_server_are_ended_there(elsewhere: Project, words: list[str]) -> None:
+    process = elsewhere.start()
+    elsewhere.prompt_number(3)
+    code, said = stop(elsewhere, *words)
+    assert code == 0, said
+    assert finish(process).code == 128 + signal.SIGTERM
+    assert len(elsewhere.stub.of("POST", "/exit")) == 5
+    assert f"at {elsewhere.stub.url}" in said
+    assert elsewhere.state["terminals"]["programmer"]["id"] == ""
+    assert stop(elsewhere)[0] == 1
+
+
+# -- the process itself
+
+HOLDER = """
+import signal, sys, time
+from pathlib import Path
+from quintet.loop.lock import directory_lock
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+with directory_lock(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture
+def deaf(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
+    """A process that holds the directory and does not listen."""
+    command = [sys.executable, "-c", HOLDER, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.kill()
+
+
+def test_a_process_that_does_not_listen_is_killed(
+    deaf: "subprocess.Popen[str]", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stopping, "PATIENCE_SECONDS", 0.2)
+    said: list[str] = []
+    stopping.end(Target(tmp_path, find_process(tmp_path)), said.append)
+    assert deaf.wait(timeout=30) == -signal.SIGKILL
+    assert "It did not stop within 0.2 s, so it was killed. Its state is that of its last step." in said
+    assert "killed" in KILLED
+
+
+def test_a_number_that_another_process_has_by_now_is_not_hit(deaf: "subprocess.Popen[str]", tmp_path: Path) -> None:
+    assert find_process(tmp_path) == Process(deaf.pid, start_of(deaf.pid))
+    stopping.end(Target(tmp_path, Process(deaf.pid, "an earlier time")), lambda _: None)
+    with pytest.raises(subprocess.TimeoutExpired):
+        deaf.wait(timeout=0.3)
+    bystander = os.getppid()
+    (tmp_path / ".tmp/quintet.pid").write_text(f"{bystander} 1\n")
+    with pytest.raises(RunError, match="does not name its process"):
+        find_process(tmp_path)
+    assert not Process(bystander, "").is_there
+
+
+def test_nobody_holds_it(tmp_path: Path) -> None:
+    (tmp_path / ".tmp").mkdir()
+    (tmp_path / ".tmp/quintet.pid").write_text(f"{os.getpid()} {start_of(os.getpid())}\n")
+    assert find_process(tmp_path) is None
+
+
+def test_the_word_of_a_run_is_put_right(project: Scripted) -> None:
+    """An agent that writes another number there does not make anybody stop that process."""
+    process = at_programmer(project)
+    pid_file = project.wd / ".tmp/quintet.pid"
+    pid_file.write_text("1 1\n")
+    until(lambda: pid_file.read_text().startswith(f"{process.pid} "), "the right number")
+
+    assert project.call("stop")[0] == 0
