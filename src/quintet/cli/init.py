@@ -2,15 +2,18 @@
 
 import os
 import sys
+import textwrap
 from pathlib import Path
 
 import click
 
+from quintet.config import Settings, load_settings
 from quintet.config.table import OWN_PROVIDERS
-from quintet.errors import RunError
+from quintet.errors import ConfigError, RunError
 from quintet.program import program
 from quintet.setup import openspec
 from quintet.setup.project import LEFT, WRITTEN, installed_agents, write_project
+from quintet.setup.rights import rights
 
 
 def init(wd: Path, provider: str | None, with_openspec: bool | None, yes: bool) -> None:
@@ -29,7 +32,19 @@ def init(wd: Path, provider: str | None, with_openspec: bool | None, yes: bool) 
     changed = _openspec(wd, providers, with_openspec, yes)
     if not changed and not any(act.is_change for act in acts):
         click.echo("\nNothing was changed.")
+    _tell_rights(wd)
     click.echo(f'\nNext:\n  {program()} new "what you want, in one line"\n  {program()} doctor')
+
+
+def _tell_rights(wd: Path) -> None:
+    """What the agents will be allowed to do, by the settings that are there now."""
+    try:
+        settings = load_settings(None, os.environ, {"wd": str(wd)}, wd).settings
+    except ConfigError:  # doctor says what is wrong with them
+        settings = Settings()
+    if found := rights(settings):
+        told = f"{found.told}. {found.change}".strip(". ")
+        click.echo("\n" + textwrap.fill(f"{told[0].upper()}{told[1:]}.", 80))
 
 
 def _tell(what: str, text: str) -> None:

@@ -11,6 +11,7 @@ from quintet.config import Settings, find_config, load_settings
 from quintet.loop.flow import Ask
 from quintet.loop.plan import Plan, plan
 from quintet.roles import ROLES
+from quintet.setup.rights import rights
 from quintet.watch.summary import title_of
 
 
@@ -26,7 +27,7 @@ def show_plan(config_file: Path | None, flags: dict[str, Any], as_json: bool) ->
         return
     click.echo("The plan. Nothing is started.\n")
     for name, text in rows:
-        click.echo(f"  {name:<10} {text}")
+        click.echo(f"  {name:<11} {text}")
     if isinstance(found.step, Ask):
         click.echo(f"\nThe first prompt goes to {found.step.role}, {len(found.prompt)} characters:\n")
         click.echo("".join(f"  | {line}\n" for line in found.prompt.splitlines()), nl=False)
@@ -49,11 +50,17 @@ def _rows(settings: Settings, found: Plan, config: Path | None) -> list[tuple[st
             f"goes on with {found.resumes} at {_step(found)}" if found.resumes else f"new, begins at {_step(found)}",
         ),
         ("agents", ", ".join(_agent(settings, role.name) for role in ROLES)),
+        *_permissions(settings),
         ("limits", _limits(settings)),
         ("terminals", f"at the server {settings.api}" if settings.api else "of the run's own, in tmux"),
         ("verified", f"a PASS counts only if this agrees: {settings.verify_cmd}" if settings.verify_cmd else "no"),
         ("after PASS", " and ".join(after) or "nothing more"),
     ]
+
+
+def _permissions(settings: Settings) -> list[tuple[str, str]]:
+    found = rights(settings)
+    return [("permissions", f"{found.told}{f' ({found.change})' if found.change else ''}")] if found else []
 
 
 def _step(found: Plan) -> str:

@@ -13,10 +13,11 @@ import click
 from quintet.api.client import ApiClient
 from quintet.config import Settings, load_settings
 from quintet.loop.driver import Driver
-from quintet.loop.journal import Event, Journal, RunResumed, Warned
+from quintet.loop.journal import Event, Journal, Noted, RunResumed, Warned
 from quintet.loop.plan import check_settings
 from quintet.loop.responses import TMP
 from quintet.setup.at_work import at_work
+from quintet.setup.rights import rights
 from quintet.watch.showing import showing
 from quintet.watch.summary import title_of
 
@@ -48,10 +49,18 @@ def run(
             driver = Driver(settings, partial(_connect, settings.wd, servers), [tell])
             for warning in (*loaded.warnings, *_without_script(settings, env)):
                 driver.emit(Warned(text=warning))
+            for sentence in _rights(settings):
+                driver.emit(Noted(text=sentence))
             code = driver.run()
         if driver.state.run_id:
             _report(settings.wd / TMP / driver.state.run_id, quiet=as_json or not sys.stdout.isatty())
     return code
+
+
+def _rights(settings: Settings) -> Iterator[str]:
+    """What the agents may do, before the first of them is started."""
+    if found := rights(settings):
+        yield from filter(None, (found.told, found.change))
 
 
 def _without_script(settings: Settings, env: Mapping[str, str]) -> Iterator[str]:

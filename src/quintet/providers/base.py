@@ -2,7 +2,7 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -153,6 +153,10 @@ class Provider(ABC):
     def is_sure(self, screen: Screen) -> bool:  # noqa: ARG002 - the hook's signature
         """Whether work that the screen shows counts against a record that says that the turn has ended."""
         return True
+
+    def sets_permissions(self, args: Sequence[str]) -> bool:  # noqa: ARG002 - the hook's signature
+        """Whether the user's own arguments say what the agent may do: then Quintet says nothing of it."""
+        return False
 
     def login(self, program: str, env: Mapping[str, str]) -> Login:  # noqa: ARG002 - the hook's signature
         """Whether the user is logged in, as far as that can be seen on this machine."""

@@ -19,9 +19,10 @@ from quintet.loop.state import Status, load_state
 from quintet.program import program
 from quintet.server.profiles import load_profile
 from quintet.setup import openspec
-from quintet.setup.checks import Check, failure, ok, warning
+from quintet.setup.checks import Check, Level, failure, ok, warning
 from quintet.setup.leftovers import count_leftovers
 from quintet.setup.machine import check_agents, check_git, check_places, check_tmux
+from quintet.setup.rights import rights
 
 
 def examine(env: Mapping[str, str], flags: Mapping[str, Any], config_file: Path | None, cwd: Path) -> Iterator[Check]:
@@ -43,6 +44,7 @@ def examine(env: Mapping[str, str], flags: Mapping[str, Any], config_file: Path 
     if not settings.api:
         yield from check_agents(env, {agent.provider for agent in settings.agents.values()})
         yield from _profiles(settings)
+    yield from _permissions(settings)
     yield from _prompts(settings)
     yield _project(settings)
     yield from _openspec(settings)
@@ -74,6 +76,11 @@ def _profiles(settings: Settings) -> Iterator[Check]:
             load_profile(agent.profile)
         except ProfileError as error:
             yield failure("profiles", f"agents.{role}.profile: {error}", f"{program()} profiles list shows them")
+
+
+def _permissions(settings: Settings) -> Iterator[Check]:
+    if found := rights(settings):
+        yield Check("permissions", Level.OK, found.told, found.change)
 
 
 def _prompts(settings: Settings) -> Iterator[Check]:

@@ -1,6 +1,6 @@
 """How the server drives Claude Code."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Final
@@ -38,6 +38,9 @@ class ClaudeCodeProvider(Provider):
 
     def launch(self, launch_: Launch) -> Plan:
         return launch.plan(launch_)
+
+    def sets_permissions(self, args: Sequence[str]) -> bool:
+        return launch.sets_permissions(args)
 
     def login(self, program: str, env: Mapping[str, str]) -> Login:  # noqa: ARG002 - the hook's signature
         found = launch.has_login(env) or any(env.get(name) for name in KEYS)

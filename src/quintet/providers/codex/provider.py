@@ -1,7 +1,7 @@
 """How the server drives Codex."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Final
@@ -35,6 +35,9 @@ class CodexProvider(Provider):
 
     def launch(self, launch_: Launch) -> Plan:
         return launch.plan(launch_)
+
+    def sets_permissions(self, args: Sequence[str]) -> bool:
+        return launch.sets_permissions(args)
 
     def login(self, program: str, env: Mapping[str, str]) -> Login:
         return find_login(program, env)
