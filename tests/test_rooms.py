@@ -10,8 +10,8 @@ import quintet
 from quintet.roles import ROLES
 
 SOURCE = Path(quintet.__file__).parent
-LEAVES = {"quintet", "quintet.roles", "quintet.errors", "quintet.program"}
-OF_LEAVES = ("quintet.__version__", "quintet.roles.", "quintet.errors.", "quintet.program.")
+LEAVES = {"quintet", "quintet.roles", "quintet.errors", "quintet.files", "quintet.program"}
+OF_LEAVES = ("quintet.__version__", "quintet.roles.", "quintet.errors.", "quintet.files", "quintet.program.")
 MAY_IMPORT = {
     "config": set[str](),
     "loop": {"config", "api"},
@@ -88,3 +88,34 @@ def test_no_other_place_spells_a_role() -> None:
         if isinstance(node, ast.Constant) and node.value in names
     ]
     assert spelled == []
+
+
+WRITES = {
+    "write_text", "write_bytes", "touch", "symlink_to", "hardlink_to",
+    "copy", "copy2", "copyfile", "copyfileobj", "copytree", "mkstemp", "NamedTemporaryFile", "O_CREAT", "O_APPEND",
+}  # fmt: skip
+"""names that write a file, whoever they are asked of"""
+MAY_WRITE = ("quintet.files", "quintet.providers.scripted.")
+"""the module for it, and the agent of the tests and the demo, whose mistakes are scripted"""
+
+
+def writes(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in WRITES:
+            if ast.unparse(node.value) not in ("files", "formatter"):  # ours, and the text of a help page
+                yield f"{node.lineno} {node.attr}"
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
+            given = [*node.args, *(word.value for word in node.keywords if word.arg == "mode")]
+            modes = [one.value for one in given if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+            if name == "open" and any(set(mode) & set("wax+") and len(mode) <= 3 for mode in modes):
+                yield f"{node.lineno} open for writing"
+            if name == "move" and isinstance(node.func, ast.Attribute) and ast.unparse(node.func) == "shutil.move":
+                yield f"{node.lineno} shutil.move"
+
+
+def test_only_one_module_writes_files() -> None:
+    found = [
+        f"{module}:{line}" for module, tree in modules() if not module.startswith(MAY_WRITE) for line in writes(tree)
+    ]
+    assert found == []

@@ -1,6 +1,7 @@
 """The state file: what is written is read, and nothing that is there breaks the reading."""
 
 import json
+import os
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -251,17 +252,17 @@ def test_a_write_that_fails_leaves_the_old_state(path: Path, monkeypatch: pytest
 def test_a_state_is_never_seen_half_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever dies before the rename, the file holds the old state; so the rename comes after the sync."""
     order: list[str] = []
-    rename, sync = Path.replace, __import__("os").fsync
+    rename, sync = os.replace, os.fsync
 
-    def noted_rename(self: Path, target: Path) -> Path:
+    def noted_rename(source: str, target: str, **folders: int) -> None:
         order.append("rename")
-        return rename(self, target)
+        rename(source, target, **folders)
 
     def noted_sync(descriptor: int) -> None:
         order.append("sync")
         sync(descriptor)
 
-    monkeypatch.setattr(Path, "replace", noted_rename)
+    monkeypatch.setattr("os.replace", noted_rename)
     monkeypatch.setattr("os.fsync", noted_sync)
     save_state(State(), path)
     assert order[:2] == ["sync", "rename"]

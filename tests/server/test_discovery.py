@@ -5,9 +5,11 @@ import json
 import os
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from quintet import files
 from quintet.api.client import ApiClient
 from quintet.errors import ServerError
 from quintet.server.embedded import EmbeddedServer
@@ -26,14 +28,12 @@ def test_word_of_a_new_session_is_left_when_there_is_room_again(
     path = tmp_path / ".tmp" / "server.json"
     full = threading.Event()
 
-    def write(target: Path, text: str) -> None:
-        target.parent.mkdir(exist_ok=True)
-        target.touch()
+    def write(target: Path, text: str, below: Path) -> None:
         if full.is_set():
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        target.write_text(text, encoding="utf-8")
+        files.write(target, text, below)
 
-    monkeypatch.setattr("quintet.server.embedded.write_private", write)
+    monkeypatch.setattr("quintet.server.embedded.files", SimpleNamespace(write=write))
     with EmbeddedServer([], path, rig.places) as server:
         full.set()
         client = ApiClient(server.url, str(tmp_path), token=server.token)

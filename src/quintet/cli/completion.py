@@ -7,6 +7,7 @@ from typing import Final
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
+from quintet import files
 from quintet.errors import RunError
 from quintet.program import program
 from quintet.roles import ROLES
@@ -44,8 +45,7 @@ def completion_command(shell: str | None, install: bool) -> None:
         return
     path = Path(PLACES[shell]).expanduser()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text + "\n", encoding="utf-8")
+        files.write(path, text + "\n", private=False)
     except OSError as error:
         raise RunError(f"{path}: cannot be written ({error.strerror})") from None
     click.echo(f"Written: {path}\n{HINTS[shell]}")

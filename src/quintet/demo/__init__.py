@@ -4,9 +4,10 @@ import json
 import shutil
 import subprocess
 import tempfile
-from importlib.resources import as_file, files
+from importlib import resources
 from pathlib import Path
 
+from quintet import files
 from quintet.demo.script import SCENARIO
 from quintet.errors import RunError
 
@@ -23,11 +24,12 @@ def prepare(folder: Path | None) -> Path:
     elif folder.exists() and any(folder.iterdir()):
         raise RunError(f"{folder}: is not empty; name a folder that does not exist yet")
     project = folder.resolve() / "project"
-    with as_file(files(__package__)) as shipped:
-        shutil.copytree(shipped / "project", project)
-        shutil.copy(shipped / TASK_FILE, folder / TASK_FILE)
-    (folder / SCENARIO_FILE).write_text(json.dumps(SCENARIO, indent=1), encoding="utf-8")
-    (project / ".gitignore").write_text("__pycache__/\n", encoding="utf-8")
+    with resources.as_file(resources.files(__package__)) as shipped:
+        texts = {path: path.relative_to(shipped) for path in (shipped / "project").rglob("*") if path.is_file()}
+        for path, place in (texts | {shipped / TASK_FILE: Path(TASK_FILE)}).items():
+            files.write(folder / place, path.read_bytes(), private=False)
+    files.write(folder / SCENARIO_FILE, json.dumps(SCENARIO, indent=1), private=False)
+    files.write(project / ".gitignore", "__pycache__/\n", private=False)
     for arguments in (
         ["init", "--quiet"],
         ["config", "user.name", "Quintet demo"],

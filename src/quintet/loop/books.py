@@ -23,7 +23,7 @@ class Books:
         self.partial: State | None = None
         """what the state file tells of while terminals are being started"""
         self.notifier = Notifier(settings, self.warn)
-        self._path = settings.state_file
+        self._path, self._wd = settings.state_file, settings.wd
         self._signals = signals
         self._listeners = tuple(listeners)
         self._journal: Journal | None = None
@@ -31,7 +31,7 @@ class Books:
 
     def open_journal(self, folder: Path) -> None:
         """From now on events are written; those that came before are not lost."""
-        self._journal = Journal(folder / "journal.jsonl")
+        self._journal = Journal(folder / "journal.jsonl", below=self._wd)
         early, self._early = self._early, []
         for event in early:
             self.emit(event)
@@ -63,7 +63,7 @@ class Books:
     def write(self, state: State) -> None:
         """Write a state that is not yet the run's."""
         with self._signals.deferred():
-            save_state(state, self._path)
+            save_state(state, self._path, below=self._wd)
             self.ours = True
 
     def write_partial(self, state: State) -> None:

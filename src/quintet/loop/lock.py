@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from quintet import files
 from quintet.errors import RunError
 from quintet.loop.responses import TMP, make_tmp
 
@@ -93,9 +94,9 @@ def sign(wd: Path) -> None:
     """Leave word of this process, for a second run to name and for `quintet stop` to find."""
     try:
         make_tmp(wd)
-        (wd / PID_FILE).write_text(f"{os.getpid()} {start_of(os.getpid())}\n", encoding="utf-8")
+        files.write(wd / PID_FILE, f"{os.getpid()} {start_of(os.getpid())}\n", wd)
     except OSError as error:
-        raise RunError(f"{wd / PID_FILE}: cannot be written ({error.strerror})") from None
+        raise RunError(f"{error.filename or wd / PID_FILE}: cannot be written ({error.strerror})") from None
 
 
 def sign_again(wd: Path) -> None:

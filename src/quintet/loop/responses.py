@@ -1,27 +1,30 @@
 """Response files: where agents leave their replies, and the archive that keeps every one of them."""
 
 import contextlib
-import os
 import shutil
 import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from quintet import files
 from quintet.errors import RunError
 from quintet.loop.markup import normalise
 from quintet.loop.prompts import RESPONSE_DIR, response_path_for
 from quintet.roles import ROLES, Role
 
 TMP: Final = RESPONSE_DIR.parent
+PROMPTS: Final = "prompts"
+"""the folder of the prompts in the archive"""
 
 
 def make_tmp(wd: Path) -> None:
     """Make `.tmp/`, which ignores itself; an empty list is what a full disk or a kill has left of ours."""
-    (wd / TMP).mkdir(exist_ok=True)
+    files.make_folder(wd / TMP, wd)
     ignore = wd / TMP / ".gitignore"
-    if not ignore.exists() or not ignore.stat().st_size:
-        ignore.write_text("*\n", encoding="utf-8")
+    found = files.look(ignore, wd)
+    if found is None or not found.st_size:
+        files.write(ignore, "*\n", wd)
 
 
 @dataclass(frozen=True)
@@ -50,28 +53,27 @@ class Responses:
     @property
     def ready(self) -> bool:
         """Whether an agent could write its response now."""
-        return (self.wd / RESPONSE_DIR).is_dir()
+        return files.is_folder(self.wd / RESPONSE_DIR, self.wd)
 
     def ensure_response_dir(self) -> None:
         """Make the directory for responses, and have `.tmp/` ignore itself."""
         try:
             make_tmp(self.wd)
-            (self.wd / RESPONSE_DIR).mkdir(exist_ok=True)
-            self.archive.mkdir(exist_ok=True)
+            for folder in (self.wd / RESPONSE_DIR, self.archive):
+                files.make_folder(folder, self.wd)
         except OSError as error:
             raise RunError(f"{error.filename}: cannot be made ({error.strerror})") from None
 
     def clear_stale_response(self, role: Role, sequence: int) -> Path | None:
         """Move whatever is at a role's response path to the archive; the new path, or None where nothing was."""
         path = self.response_path_for(role)
-        if not os.path.lexists(path):
-            return None
         target = self.archive / f"{sequence:03d}-{role.output}-stale.md"
         try:
-            self.archive.mkdir(parents=True, exist_ok=True)
-            if target.is_dir() and not target.is_symlink():
+            if files.look(path, self.wd) is None:
+                return None
+            if files.is_folder(target, self.wd):
                 shutil.rmtree(target)
-            shutil.move(path, target)
+            files.move(path, target, self.wd)
         except OSError as error:
             raise RunError(f"{path}: cannot be moved to the archive ({error.strerror})") from None
         return target
@@ -86,13 +88,14 @@ class Responses:
     def clear_irregular(self, role: Role) -> Path | None:
         """Move a link or a directory at a role's response path out of the way of the file that belongs there."""
         path = self.response_path_for(role)
-        if not os.path.lexists(path) or (path.is_file() and not path.is_symlink()):
-            return None
         number = 1
-        while os.path.lexists(target := self.archive / f"{role.output}-irregular-{number}"):
-            number += 1
         try:
-            shutil.move(path, target)
+            found = files.look(path, self.wd)
+            if found is None or stat.S_ISREG(found.st_mode):
+                return None
+            while files.look(target := self.archive / f"{role.output}-irregular-{number}", self.wd):
+                number += 1
+            files.move(path, target, self.wd)
         except OSError:
             return None
         return target
@@ -101,26 +104,25 @@ class Responses:
         """The present by the clock that stamps the files, which need not be ours."""
         mark = self.wd / RESPONSE_DIR / ".dispatch"
         try:
-            mark.write_bytes(b"")
-            return mark.stat().st_mtime_ns
+            files.write(mark, b"", self.wd)
+            return mark.lstat().st_mtime_ns
         except OSError as error:
             raise RunError(f"{mark}: cannot be written ({error.strerror})") from None
 
     def look(self, role: Role, since: int) -> Look | None:
         """A look at the response; None where there is none yet, or only an empty, older or irregular file."""
         try:
-            found = self.response_path_for(role).lstat()
+            found = files.look(self.response_path_for(role), self.wd)
         except OSError:
             return None
-        if not stat.S_ISREG(found.st_mode) or not found.st_size or found.st_mtime_ns < since:
+        if found is None or not stat.S_ISREG(found.st_mode) or not found.st_size or found.st_mtime_ns < since:
             return None
         return Look(found.st_mtime_ns, found.st_size, found.st_ino)
 
     def read(self, role: Role) -> str | None:
         """The text of a response; None where it cannot be read or says nothing."""
         try:
-            descriptor = os.open(self.response_path_for(role), os.O_RDONLY | os.O_NOFOLLOW)
-            with open(descriptor, "rb") as file:  # noqa: PTH123 - the file behind the descriptor, never behind a link
+            with files.reading(self.response_path_for(role), self.wd) as file:
                 text = normalise(file.read().decode("utf-8", "replace"))
         except OSError:
             return None
@@ -134,7 +136,7 @@ class Responses:
 
     def keep_prompt(self, name: str, text: str) -> Path:
         """Write a prompt to the archive."""
-        target = self.archive / "prompts" / f"{name}.md"
+        target = self.archive / PROMPTS / f"{name}.md"
         self.write(target, text)
         return target
 
@@ -147,14 +149,12 @@ class Responses:
     def write(self, target: Path, text: str) -> None:
         """Write a file of the archive, private to the user."""
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with open(descriptor, "wb") as file:  # noqa: PTH123
-                file.write(text.encode("utf-8", "replace"))
+            files.make_folder(target.parent, self.wd)
+            files.write(target, text, self.wd)
         except OSError as error:
             raise RunError(f"{target}: cannot be written ({error.strerror})") from None
 
     def drop(self, role: Role) -> None:
         """Remove a response that is safely in the state and in the archive."""
         with contextlib.suppress(OSError):
-            self.response_path_for(role).unlink()
+            files.remove(self.response_path_for(role), self.wd)

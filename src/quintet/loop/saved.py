@@ -1,13 +1,13 @@
 """The saved run in a project: whether to go on with it, and where it is kept when a new one begins."""
 
 import secrets
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from quintet import files
 from quintet.api.client import ApiClient
 from quintet.config import Settings
 from quintet.errors import RunError, StateError
@@ -56,8 +56,7 @@ def archive_state(settings: Settings, saved: State) -> Path:
         number += 1
         target = folder / f"{path.stem}-{number}{path.suffix}"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        shutil.move(path, target)
+        files.move(path, target, settings.wd)
     except OSError as error:
         raise StateError(f"{path}: cannot be moved to the archive ({error.strerror})") from None
     return target

@@ -1,14 +1,13 @@
 """What a run remembers: one value, written at every step, from which it goes on where it stopped."""
 
-import contextlib
 import json
-import os
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from quintet import files
 from quintet.errors import StateError
 from quintet.roles import ROLES, Phase
 
@@ -95,22 +94,14 @@ class State:
     last_error: str = ""
 
 
-def save_state(state: State, path: Path, now: datetime | None = None) -> None:
+def save_state(state: State, path: Path, now: datetime | None = None, *, below: Path | None = None) -> None:
     """Write the state so that a reader, or a crash at any moment, finds the old one or the new one, whole."""
     document = {"version": VERSION, **asdict(state), "updated_at": (now or datetime.now(UTC)).isoformat()}
-    target = Path(os.path.realpath(path))  # unlike resolve(), no RuntimeError where links go in a circle
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    text = json.dumps(document, ensure_ascii=False, indent=1)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("w", encoding="utf-8", errors="backslashreplace") as file:  # JSON's own escape
-            json.dump(document, file, ensure_ascii=False, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-        _sync_folder(target.parent)
+        # a lone surrogate is written as JSON's own escape
+        files.write(path, text.encode("utf-8", "backslashreplace"), below, durable=True)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
         raise StateError(f"state file {path}: cannot be written ({error.strerror})") from error
 
 
@@ -137,20 +128,10 @@ def put_aside(path: Path, word: str) -> Path:
     try:
         while (other := path.with_name(f"{path.name}.{word}-{number}")).exists() or other.is_symlink():
             number += 1
-        path.rename(other)
+        files.move(path, other, path.parent)
     except OSError as error:
         raise StateError(f"{path}: cannot be put aside ({error.strerror}); move it away by hand") from None
     return other
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the rename itself durable, where the file system can."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def _read(document: dict[str, Any], default_provider: str) -> State:

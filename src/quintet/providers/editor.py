@@ -5,12 +5,13 @@ user has written; at any other time it becomes the user's own editor. An offer i
 so that it cannot be both.
 """
 
-import os
 import shlex
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
+
+from quintet import files
 
 INPUT: Final = "input"
 """the file in a terminal's folder with what is being typed; the server writes it"""
@@ -43,7 +44,7 @@ def is_usable(folder: Path) -> bool:
 def offer(folder: Path) -> None:
     """The next time that the program opens its editor, it gets the text."""
     (folder / _TAKEN).unlink(missing_ok=True)
-    os.close(os.open(folder / _OFFERED, os.O_WRONLY | os.O_CREAT, 0o600))
+    files.write(folder / _OFFERED, b"")
 
 
 def is_taken(folder: Path) -> bool:

@@ -4,10 +4,10 @@ import secrets
 from collections.abc import Callable
 from typing import Final
 
+from quintet import files
 from quintet.errors import ServerError
 from quintet.server.app import Pages, create_app
 from quintet.server.hub import Hub
-from quintet.server.launch import write_private
 from quintet.server.listen import bind, make_server
 from quintet.server.places import Places
 
@@ -37,5 +37,5 @@ def _token(places: Places) -> str:
         token = ""
     if len(token) < _SHORTEST:
         token = secrets.token_urlsafe(_SHORTEST)
-        write_private(path, token + "\n")
+        files.write(path, token + "\n")
     return token

@@ -3,10 +3,10 @@
 import time
 from typing import Final
 
+from quintet import files
 from quintet.providers import editor
 from quintet.server.facts import OPTION, Facts
 from quintet.server.hands import guarded
-from quintet.server.launch import write_private
 from quintet.server.terminal import Terminal
 from quintet.server.tmux import quote
 
@@ -19,7 +19,7 @@ async def fill(terminal: Terminal, text: str, facts: Facts) -> None:
 
     Both are written down and done in one go, so that a later server knows whether it was done.
     """
-    write_private(terminal.folder / editor.INPUT, text)
+    files.write(terminal.folder / editor.INPUT, text)
     key = terminal.provider.editor_key(terminal.folder, text)
     remember = f"set-option -p -t {terminal.pane} {OPTION} {quote(facts.to_json())}"
     if key is None:

@@ -11,10 +11,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from quintet import files
 from quintet.errors import ServerError
 from quintet.server.app import Pages, create_app
 from quintet.server.hub import Hub
-from quintet.server.launch import write_private
 from quintet.server.listen import bind, make_server
 from quintet.server.places import Places, session_name
 from quintet.server.tmux import check_version
@@ -106,14 +106,8 @@ class EmbeddedServer:
         if path is None:
             return
         word = {"url": self.url, "token": self.token, "pid": os.getpid(), "sessions": self._sessions}
+        wd = path.parents[1]
         if not path.parent.exists():
-            write_private(path.parent / ".gitignore", "*\n")  # the token must not get into a commit
-        draft = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            write_private(draft, json.dumps(word) + "\n")
-            draft.replace(path)
-        except OSError:
-            with suppress(OSError):
-                draft.unlink(missing_ok=True)
-            raise
+            files.write(path.parent / ".gitignore", "*\n", wd)  # the token must not get into a commit
+        files.write(path, json.dumps(word) + "\n", wd)
         self._word_is_old = False

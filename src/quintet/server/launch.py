@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from quintet import files
 from quintet.providers.base import Plan
 
 _NOT_HANDED_ON: Final = frozenset(
@@ -26,18 +27,10 @@ def pane_environment(more: Mapping[str, str]) -> dict[str, str]:
     return {**kept, **{name: value for name, value in more.items() if name != "QUINTET_TOKEN"}}
 
 
-def write_private(path: Path, text: str) -> None:
-    """Write a file that only this user can read, in folders that only this user can enter."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
-        file.write(text)
-
-
 def prepare(folder: Path, cwd: Path, plan: Plan, environment: Mapping[str, str]) -> list[str]:
     """Write what the plan asks for; the answer is the pane's command."""
     for name, text in plan.files.items():
-        write_private(folder / name, text)
+        files.write(folder / name, text.encode("utf-8", "surrogateescape"))
     changed = {**environment, **plan.env}
     lines = ['rm -f -- "$0"', "unset TMUX TMUX_PANE"]
     for name, value in changed.items():
@@ -48,5 +41,5 @@ def prepare(folder: Path, cwd: Path, plan: Plan, environment: Mapping[str, str])
     lines.append(f"cd -P -- {shlex.quote(str(cwd))} || exit")  # not by tmux: it takes #(...) in a name as a command
     lines.append(f"exec {shlex.join(plan.argv)}")
     script = folder / "launch.sh"
-    write_private(script, "\n".join(lines) + "\n")
+    files.write(script, ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"))
     return ["/bin/sh", str(script)]

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from quintet import files
 from quintet.providers.base import Launch, Provider
 from quintet.providers.registry import find_provider
 from quintet.server import arrival, delivery
 from quintet.server.events import Events
 from quintet.server.facts import OPTION, Facts
-from quintet.server.launch import pane_environment, prepare, write_private
+from quintet.server.launch import pane_environment, prepare
 from quintet.server.places import PROJECT, Places
 from quintet.server.processes import end_processes, has_ended, is_stopped
 from quintet.server.refusals import BadRequest, Conflict, NotFound, Silent, TmuxError
@@ -134,9 +135,9 @@ class Session:
             # in a thread, because programs are asked what they know, and Codex may have to be started once
             plan = await asyncio.to_thread(wish.provider.launch, wanted)
             _require(plan.argv[0], plan.env.get("PATH") or environment.get("PATH", ""))
-            write_private(folder / PROJECT, str(wish.cwd))
+            files.write(folder / PROJECT, str(wish.cwd).encode("utf-8", "surrogateescape"))
             if wish.initial:
-                write_private(folder / arrival.INITIAL, wish.initial)
+                files.write(folder / arrival.INITIAL, wish.initial)
             command = prepare(folder, wish.cwd, plan, environment)
             return terminal_id, command, wish if plan.continues else replace(wish, continues="")
         except BaseException:

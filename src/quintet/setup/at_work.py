@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from quintet import files
 from quintet.errors import ServerError
-from quintet.server.launch import write_private
 from quintet.server.places import Places, make_private
 from quintet.server.processes import is_alive
 
@@ -20,7 +20,7 @@ def at_work(wd: Path) -> Iterator[None]:
     word: Path | None = None
     with suppress(OSError, ServerError):
         word = _folder() / str(os.getpid())
-        write_private(word, str(wd))
+        files.write(word, str(wd).encode("utf-8", "surrogateescape"))
     try:
         yield
     finally:
@@ -32,8 +32,8 @@ def at_work(wd: Path) -> Iterator[None]:
 def projects() -> list[Path]:
     """The projects of which there is word; that of a process which is gone is removed."""
     found = set()
-    for word in _folder().iterdir():
-        if word.name.isdecimal() and is_alive(int(word.name)):
+    for word in (entry for entry in _folder().iterdir() if entry.name.isdecimal()):
+        if is_alive(int(word.name)):
             found.add(Path(word.read_text(encoding="utf-8", errors="surrogateescape")))
         else:
             word.unlink(missing_ok=True)

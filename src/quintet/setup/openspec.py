@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from quintet import files
 from quintet.errors import RunError
 from quintet.loop import command
 
@@ -69,8 +70,7 @@ def set_up(wd: Path, providers: Iterable[str]) -> list[Path]:
     tools = ",".join(TOOLS[name].name for name in providers if name in TOOLS) or "none"
     with tempfile.TemporaryDirectory(prefix="quintet-openspec-") as place:
         settings = Path(place) / "config" / "openspec" / "config.json"
-        settings.parent.mkdir(parents=True)
-        settings.write_text(json.dumps({"profile": "custom", "delivery": "both", "workflows": [*WORKFLOWS]}))
+        files.write(settings, json.dumps({"profile": "custom", "delivery": "both", "workflows": [*WORKFLOWS]}))
         added = []
         for name, more in {"users": {}, "ours": {"XDG_CONFIG_HOME": str(settings.parent.parent)}}.items():
             made = Path(place) / name
@@ -90,8 +90,7 @@ def _copy_missing(source: Path, target: Path) -> list[Path]:
         if path.is_dir() or os.path.lexists(place):
             continue
         try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, place)
+            files.write_new(place, path.read_bytes(), target, private=False)
         except OSError as error:
             raise RunError(f"{place}: cannot be written ({error.strerror})") from None
         added.append(place)

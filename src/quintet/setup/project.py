@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from quintet import files
 from quintet.config import CONFIG_FILE
 from quintet.config.schema import SCHEMA_KEY, json_schema
 from quintet.errors import RunError
@@ -84,16 +85,13 @@ def _schema(wd: Path) -> Act:
     found = path.read_text(encoding="utf-8", errors="replace")
     if found == text or OURS not in found:
         return Act(SCHEMA_FILE.as_posix(), LEFT)
-    path.write_text(text, encoding="utf-8")
+    files.write(path, text, wd, private=False)
     return Act(SCHEMA_FILE.as_posix(), UPDATED, "to the settings of this release")
 
 
 def _write_new(wd: Path, name: Path, text: str, note: str) -> Act:
-    path = wd / name
-    path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
+        files.write_new(wd / name, text, wd, private=False)
     except FileExistsError:
         return Act(name.as_posix(), LEFT)
     return Act(name.as_posix(), WRITTEN, note)
@@ -110,8 +108,7 @@ def _ignore(wd: Path) -> Act:
         return Act(name, LEFT)
     before = path.read_bytes() if path.exists() else b""
     ending = b"\r\n" if b"\r\n" in before else b"\n"
-    with path.open("ab") as file:
-        file.write((ending if before and not before.endswith(b"\n") else b"") + entry.encode() + ending)
+    files.append_line(path, entry.encode() + ending, wd, private=False)
     return Act(name, UPDATED if before else WRITTEN, f"{entry} holds what runs leave")
 
 

@@ -2,10 +2,11 @@
 
 import re
 import unicodedata
-from importlib.resources import files
+from importlib import resources
 from pathlib import Path
 from typing import Final
 
+from quintet import files
 from quintet.errors import TaskError
 from quintet.program import program
 
@@ -18,7 +19,7 @@ TASK_SUFFIXES: Final = (".md", ".markdown", ".txt")
 
 
 def shipped_template() -> str:
-    return (files(__package__) / "task-template.md").read_text(encoding="utf-8")
+    return (resources.files(__package__) / "task-template.md").read_text(encoding="utf-8")
 
 
 def new_task(sentence: str, wd: Path, path: Path | None = None) -> Path:
@@ -37,9 +38,7 @@ def new_task(sentence: str, wd: Path, path: Path | None = None) -> Path:
     if target.suffix.lower() not in TASK_SUFFIXES:
         raise TaskError(f"{target}: the name of a task file ends in {', '.join(TASK_SUFFIXES)}")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with target.open("x", encoding="utf-8") as file:
-            file.write(text.replace(SLOT, sentence))
+        files.write_new(target, text.replace(SLOT, sentence), None if path else wd, private=False)
     except FileExistsError:
         raise TaskError(f"{target}: is there already; choose another name with --output") from None
     except OSError as error:

@@ -9,6 +9,7 @@ from typing import Annotated, Final
 
 from pydantic import Field, TypeAdapter
 
+from quintet import files
 from quintet.watch.model import Run
 from quintet.watch.runs import TMP
 
@@ -56,7 +57,7 @@ def changes(folder: Path, run: Run) -> Changes:
 
 
 def keep(folder: Path, found: Changes) -> None:
-    (folder / KEPT).write_text(json.dumps(asdict(found), indent=1), encoding="utf-8")
+    files.write(folder / KEPT, json.dumps(asdict(found), indent=1), folder.parents[1])
 
 
 def look(wd: Path, run: Run) -> Changes:

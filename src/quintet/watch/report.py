@@ -1,11 +1,11 @@
 """The report of a run: `report.md` and `report.html` in its folder."""
 
-import os
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
+from quintet import files
 from quintet.watch import changes as repository
 from quintet.watch.advice import Advice, Code
 from quintet.watch.figures import count, harmless, one_line, time_of_day
@@ -29,17 +29,8 @@ def write_report(folder: Path, *, at_end: bool = False) -> tuple[Path, Path]:
     summary = summarise(folder, found)
     paths = (folder / MARKDOWN, folder / HTML)
     for path, text in zip(paths, (markdown(summary), page(summary)), strict=True):
-        _write(path, text)
+        files.write(path, text, folder.parents[1])
     return paths
-
-
-def _write(path: Path, text: str) -> None:
-    """Private, as everything in the archive, and whole at every moment."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
-        file.write(text)
-    draft.replace(path)
 
 
 def markdown(summary: Summary) -> str:

@@ -62,18 +62,20 @@ class Disk:
         return path in self._descriptors if isinstance(path, int) else os.fspath(path).startswith(self.root)
 
     def _change(self, name: str, function: Callable[..., Any], first: Any, *rest: Any, **more: Any) -> Any:
-        if name == "fsync" or self._is_ours(first):
-            shown = first if isinstance(first, int) else self._short(first)
+        path = _whole(first, more.get("dir_fd", more.get("src_dir_fd")))
+        if name == "fsync" or self._is_ours(path):
+            shown = path if isinstance(path, int) else self._short(path)
             self.moments.pass_by(f"{name} {shown}")
-            if not isinstance(first, int):
-                self._check(first, needs_room=name in _NEEDS_ROOM)
+            if not isinstance(path, int):
+                self._check(path, needs_room=name in _NEEDS_ROOM)
         return function(first, *rest, **more)
 
     def _os_open(self, path: Any, flags: int, *rest: Any, **more: Any) -> int:
-        if not flags & _WRITES or not self._is_ours(path):
+        whole = _whole(path, more.get("dir_fd"))
+        if not flags & _WRITES or not self._is_ours(whole):
             return _real_os_open(path, flags, *rest, **more)
-        self.moments.pass_by(f"open {self._short(path)}")
-        self._check(path, needs_room=bool(flags & os.O_CREAT) and not Path(path).exists())
+        self.moments.pass_by(f"open {self._short(whole)}")
+        self._check(whole, needs_room=bool(flags & os.O_CREAT) and not Path(whole).exists())
         descriptor = _real_os_open(path, flags, *rest, **more)
         self._descriptors.add(descriptor)
         return descriptor
@@ -112,6 +114,11 @@ class Disk:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
+
+
+def _whole(path: Any, folder: int | None) -> Any:
+    """The whole path of a name that is given relative to a folder's handle."""
+    return path if folder is None else f"{Path(f'/proc/self/fd/{folder}').readlink()}/{path}"
 
 
 class _Raw(io.FileIO):

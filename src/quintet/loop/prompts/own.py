@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from quintet import files
 from quintet.errors import PromptError
 from quintet.loop.prompts.texts import shipped_texts, slots_of, text_of
 from quintet.program import program
@@ -99,12 +100,11 @@ def export_texts(folder: Path, names: Sequence[str] = ()) -> list[Path]:
     chosen = [name.removesuffix(".md") for name in names] or shipped_texts()
     targets = {folder / f"{name}.md": shipped_text(name) for name in chosen}
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         for path, text in targets.items():
             if path.exists() and path.read_text(encoding="utf-8", errors="replace") != text:
                 raise PromptError(f"{path}: is there already and differs; move it away or choose another folder")
         for path, text in targets.items():
-            path.write_text(text, encoding="utf-8")
+            files.write(path, text, private=False)
     except OSError as error:
         raise PromptError(f"{error.filename or folder}: cannot be written ({error.strerror})") from None
     return list(targets)

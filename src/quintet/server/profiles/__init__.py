@@ -2,9 +2,10 @@
 
 import re
 from dataclasses import dataclass
-from importlib.resources import files
+from importlib import resources
 from pathlib import Path
 
+from quintet import files
 from quintet.errors import ProfileError
 from quintet.roles import ROLES
 
@@ -31,19 +32,18 @@ def load_profile(name: str) -> Profile:
     """A shipped profile."""
     if name not in shipped_names():
         raise ProfileError(f'unknown profile "{name[:64]}"; shipped are {", ".join(shipped_names())}')
-    return parse_profile((files(__package__) / f"{name}.md").read_text(encoding="utf-8"), f"{name}.md")
+    return parse_profile((resources.files(__package__) / f"{name}.md").read_text(encoding="utf-8"), f"{name}.md")
 
 
 def export_profiles(folder: Path) -> list[Path]:
     """Write the shipped profiles into a folder; a file that differs from ours is somebody's and stays."""
     targets = {folder / f"{name}.md": load_profile(name).text for name in shipped_names()}
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         for path, text in targets.items():
             if path.exists() and path.read_text(encoding="utf-8", errors="replace") != text:
                 raise ProfileError(f"{path}: is there already and differs; move it away or choose another folder")
         for path, text in targets.items():
-            path.write_text(text, encoding="utf-8")
+            files.write(path, text, private=False)
     except OSError as error:
         raise ProfileError(f"{error.filename or folder}: cannot be written ({error.strerror})") from None
     return list(targets)
