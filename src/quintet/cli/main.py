@@ -129,6 +129,7 @@ for name, commands in SECTIONS.items():
 def main() -> None:
     """Run the command line; a user's mistake is one line and exit code 1."""
     try:
+        Path.cwd()  # nothing works without one; Python 3.13.0 even fails to load modules
         code = cli.main(standalone_mode=False)
     except click.Abort:
         code = 130
