@@ -168,6 +168,27 @@ def test_the_reviewer_of_the_code_is_told_what_to_run() -> None:
     assert "NOT_RUN" in built(PEER_PROGRAMMER)
 
 
+@pytest.mark.parametrize("round_", [1, 2])
+def test_the_programmer_is_told_how_the_tests_are_run(round_: int) -> None:
+    told = "The project's tests are run with: pytest -q\n"
+    assert told in built(PROGRAMMER, settings(project_test_cmd="pytest -q"), round=round_)
+    assert "The project's tests" not in built(PROGRAMMER, round=round_)
+
+
+def test_the_programmer_of_a_retry_investigates_first_and_may_change_the_specification() -> None:
+    first, retry = built(PROGRAMMER), built(PROGRAMMER, round=2, feedback="it crashed")
+    words = [
+        "1. Investigate the test failure first",
+        "Then mend the cause",
+        "you may update the OpenSpec artifacts",
+        "Then say so",
+        "## Specification changes",
+    ]
+    places = [retry.index(word) for word in words]
+    assert places == sorted(places)
+    assert [word for word in words if word in first] == []
+
+
 def test_open_notes_travel_with_the_next_prompt() -> None:
     assert "still open" in built(PROGRAMMER, open_notes="still open")
     assert "still open" in built(TESTER, open_notes="still open")

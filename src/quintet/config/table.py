@@ -87,7 +87,11 @@ class Settings:
         "a folder with prompt texts of your own, which replace the shipped ones of the same name",
     )
     project_test_cmd: str = _row(
-        "PROJECT_TEST_CMD", "project_test_cmd", Text(), "", "what the reviewer of the code is told to run"
+        "PROJECT_TEST_CMD",
+        "project_test_cmd",
+        Text(),
+        "",
+        "how the project's tests are run; the programmer and its reviewer are told",
     )
     verify_cmd: str = _row(
         "VERIFY_CMD",

@@ -105,6 +105,7 @@ class Prompts:
             open_notes=self.state.open_notes if first else "",
             peer_feedback=self.state.programmer_feedback or NOTHING_YET,
             scenario=self.task.scenario_test,
+            test_command=self.settings.project_test_cmd,
         )
 
     def build_programmer_review_prompt(self, step: Ask) -> str:
