@@ -81,7 +81,7 @@ def quintet(folder: Path, project: Path, program: Path) -> Iterator[Server]:
     port = free_port()
     begun = time.perf_counter()
     process = subprocess.Popen(
-        [sys.executable, "-m", "quintet", "serve", "--port", str(port)],
+        [sys.executable, "-m", "quintet", "serve", "--no-token", "--port", str(port)],
         env=clean_environment(home, [program]) | {"XDG_STATE_HOME": str(folder / "s")},
         stdout=subprocess.DEVNULL,
     )

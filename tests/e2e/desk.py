@@ -15,6 +15,7 @@ from tests.e2e.rig import QUINTET, Cast, Rig, rig
 READY_SECONDS = 60.0
 TURN_SECONDS = 60.0
 LOOK = 0.02
+TOKEN = "made-up-for-tests"
 AT_REST = ("idle", "completed")
 
 
@@ -97,7 +98,7 @@ def desk(cast: Cast, more: Mapping[str, str] | None = None) -> Iterator[Desk]:
     with rig(cast, ordered, more) as built:
         process = subprocess.Popen(
             [*QUINTET, "serve", "--port", "0"],
-            env=dict(built.env),
+            env={**built.env, "QUINTET_TOKEN": TOKEN},
             cwd=built.home,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -106,7 +107,8 @@ def desk(cast: Cast, more: Mapping[str, str] | None = None) -> Iterator[Desk]:
         try:
             assert process.stdout is not None
             url = process.stdout.readline().split()[-1]
-            with httpx.Client(base_url=url, trust_env=False) as http:
+            headers = {"Authorization": f"Bearer {TOKEN}"}
+            with httpx.Client(base_url=url, headers=headers, trust_env=False) as http:
                 yield Desk(built, http, cast.provider)
         finally:
             process.terminate()

@@ -1,6 +1,6 @@
 """The client of a terminal server, ours or CAO's: parameters travel in the query string."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, Final, NamedTuple, TypedDict, Unpack
 from urllib.parse import quote
 
@@ -22,7 +22,8 @@ _CREATE = httpx.Timeout(900.0, connect=10.0)
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 _NEVER = (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError)
 """what no repetition mends"""
-_NOT_FOUND, _SERVER_ERROR, _ERROR = 404, 500, 400
+_NOT_FOUND, _SERVER_ERROR, _ERROR, _NO_TOKEN = 404, 500, 400, 401
+_NO_TERMINAL: Final = "00000000"
 _UNKNOWN: Final = TerminalStatus.UNKNOWN
 _LATER = frozenset({408, 425, 429})
 """answers of a server that has not even begun"""
@@ -47,15 +48,38 @@ class LaunchOptions(TypedDict, total=False):
     """a lost terminal of our own server"""
 
 
+class Bearer(httpx.Auth):
+    """Sends the server's token, asked for with every request: a server that was started again has another one."""
+
+    def __init__(self, token: Callable[[], str]) -> None:
+        self._token = token
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        """A refusal for lack of the token has done nothing, so that request alone may come again."""
+        sent = self._token()
+        if sent:
+            request.headers["Authorization"] = f"Bearer {sent}"
+        response = yield request
+        if response.status_code == _NO_TOKEN and (newer := self._token()) not in ("", sent):
+            request.headers["Authorization"] = f"Bearer {newer}"
+            yield request
+
+
 class ApiClient:
     """One server, one working directory. Reads may be repeated by the caller; input never is."""
 
-    def __init__(self, url: str, wd: str, token: str = "", transport: httpx.BaseTransport | None = None) -> None:
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
+    def __init__(
+        self,
+        url: str,
+        wd: str,
+        token: str | Callable[[], str] = "",
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        auth = Bearer(token if callable(token) else lambda: token)
         # trust_env: a proxy of the user's must not stand between us and a server on loopback
         try:
             self._http = httpx.Client(
-                base_url=url, headers=headers, timeout=READ_SECONDS, transport=transport, trust_env=False
+                base_url=url, auth=auth, timeout=READ_SECONDS, transport=transport, trust_env=False
             )
         except httpx.InvalidURL as error:
             raise Refused(f"terminal server {url}: {error}") from None
@@ -72,6 +96,14 @@ class ApiClient:
             raise
         except (TerminalGone, NotJson):
             self.own = False
+
+    def check_token(self) -> None:
+        """Raise where our own server does not know us: it answers /health to everybody."""
+        try:
+            if self.own:
+                self.get_terminal(_NO_TERMINAL)
+        except TerminalGone:
+            return
 
     def create_session(
         self, profile: str, provider: str, *, session_name: str = "", **options: Unpack[LaunchOptions]

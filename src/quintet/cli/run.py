@@ -16,6 +16,7 @@ from quintet.loop.driver import Driver
 from quintet.loop.journal import Event, Journal, Noted, RunResumed, Warned
 from quintet.loop.plan import check_settings
 from quintet.loop.responses import TMP
+from quintet.server.client import client_of
 from quintet.setup.at_work import at_work
 from quintet.setup.rights import rights
 from quintet.watch.showing import showing
@@ -90,7 +91,7 @@ def _report(folder: Path, *, quiet: bool) -> None:
 def _connect(wd: Path, servers: ExitStack, api: str, sessions: Sequence[str]) -> ApiClient:
     """A client of the server at the address; without one, of a server of the run's own."""
     if api:
-        return ApiClient(api, str(wd), token=os.environ.get("QUINTET_TOKEN", "").strip())
+        return client_of(api, str(wd))
     from quintet.server.embedded import EmbeddedServer  # noqa: PLC0415 - a run over another server needs none of it
     from quintet.watch.pages import Pages  # noqa: PLC0415
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,9 @@ from quintet.errors import RunError
 
 if TYPE_CHECKING:
     from quintet.server.roster import Seat
+    from quintet.server.serve import Served
+
+OPEN_TO_ALL = "no token: every user of this machine can start programs as you through this server"
 
 session_option = click.option(
     "--session",
@@ -25,12 +29,25 @@ session_option = click.option(
 @click.command("serve")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Any other than loopback needs QUINTET_TOKEN.")
 @click.option("--port", default=9889, show_default=True, type=click.IntRange(0, 65535))
-def serve_command(host: str, port: int) -> None:
+@click.option("--no-token", is_flag=True, help="Let everybody in, for clients that know no token.")
+def serve_command(host: str, port: int, no_token: bool) -> None:
     """Serve the terminals of all runs over HTTP."""
     from quintet.server.serve import serve  # noqa: PLC0415 - each command loads only what it needs
     from quintet.watch.pages import Pages  # noqa: PLC0415
 
-    serve(host, port, lambda url: click.echo(f"Terminal server at {url}"), Pages)
+    serve(host, port, _tell_served, Pages, no_token=no_token)
+
+
+def _tell_served(served: Served) -> None:
+    """The token is shown in a terminal alone: what is printed elsewhere ends in a log."""
+    click.echo(f"Terminal server at {served.url}")
+    if not served.token:
+        click.echo(f"warning: {OPEN_TO_ALL}", err=True)
+    elif sys.stdout.isatty():
+        click.echo(f"The dashboard is at {served.url}/#token={served.token}")
+        click.echo("The address has its secret in it: keep it to yourself. Ctrl-C ends it.")
+    elif served.token_file is not None:
+        click.echo(f"Your own commands find its token in {served.token_file}")
 
 
 @click.command("ps")

@@ -42,6 +42,7 @@ def create_app(
     hosts: Iterable[str] = (),
     any_address: bool = False,
     pages: Pages | None = None,
+    open_paths: frozenset[str] = frozenset(),
     read_only: bool = False,
 ) -> FastAPI:
     """An application; its hub is made on the event loop that serves it."""
@@ -75,7 +76,7 @@ def create_app(
         token=token,
         hosts=tuple(hosts),
         any_address=any_address,
-        open_paths=pages.open_paths if pages is not None else frozenset(),
+        open_paths=open_paths | (pages.open_paths if pages is not None else frozenset()),
         read_only=read_only,
     )
     return app

@@ -12,6 +12,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 LONGEST_BODY: Final = 32 * 1024 * 1024
 """bytes: 4 MB of text with every character escaped"""
+TOKEN_NEEDED: Final = (
+    "A bearer token is needed: Quintet's commands find it where the same user has started the server; elsewhere set "
+    "QUINTET_TOKEN, or start quintet serve with --no-token"
+)
 _MOST_DIGITS: Final = 18
 _ONCE: Final = ("host", "origin", "authorization", "sec-fetch-site")
 """headers of which somebody between could read another one than we do, if there were two"""
@@ -37,7 +41,7 @@ class Guard:
         self._any_address = any_address
         """a name can be made to point here by anybody, an address cannot"""
         self._open_paths = open_paths
-        """what needs no token: a page's own files, which a browser fetches before the page can send one"""
+        """what needs no token: for instance a page's own files, which a browser fetches before the page can send one"""
         self._read_only = read_only
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -69,7 +73,7 @@ class Guard:
         if (origin is not None and origin.lower() != f"http://{host.lower()}") or site not in ("none", "same-origin"):
             return 403, "Cross-origin request blocked"
         if self._token and not is_open and not self._has_token(headers.get("authorization", "")):
-            return 401, "A bearer token is needed"
+            return 401, TOKEN_NEEDED
         if "websocket" in headers.get("upgrade", "").lower():
             return 400, "There is no web socket here"
         length = headers.get("content-length", "0")

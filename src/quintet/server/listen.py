@@ -12,7 +12,7 @@ LONGEST_QUERY: Final = 16 * 1024 * 1024
 """bytes of a request line: CAO's clients send the message there"""
 
 
-def bind(host: str, port: int) -> socket.socket:
+def bind(host: str, port: int, *, listening: bool = True) -> socket.socket:
     """A listening socket. The protocol is named so that asyncio sets TCP_NODELAY; without it a request takes 44 ms."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -22,11 +22,21 @@ def bind(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
+    except OSError as error:
+        listener.close()
+        raise ServerError(f"cannot listen on {host} port {port}: {error.strerror or error}") from None
+    if listening:
+        listen(listener, host, port)
+    return listener
+
+
+def listen(listener: socket.socket, host: str, port: int) -> None:
+    """Let a bound socket take connections."""
+    try:
         listener.listen(256)
     except OSError as error:
         listener.close()
         raise ServerError(f"cannot listen on {host} port {port}: {error.strerror or error}") from None
-    return listener
 
 
 class Server(uvicorn.Server):

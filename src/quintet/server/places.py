@@ -53,7 +53,7 @@ class Places:
     """One private directory with the sockets and the terminals' folders."""
 
     def __init__(self, root: Path | None = None) -> None:
-        self.root = root or _default_root()
+        self.root = root or default_root()
         for folder in (self.root, self.sockets, self.terminals):
             make_private(folder)
 
@@ -102,7 +102,7 @@ class Places:
         return sorted(name for name in names if _NAME.fullmatch(name) and session_name(name) == name)
 
 
-def _default_root() -> Path:
+def default_root() -> Path:
     """Below the user's state directory, not the run-time one: that goes away with the last login."""
     state = os.environ.get("XDG_STATE_HOME", "")
     root = (Path(state) if state.startswith("/") else Path.home() / ".local" / "state") / "quintet"

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from quintet import __version__
-from quintet.api.client import ApiClient
 from quintet.config import CONFIG_FILE, Settings, find_config, load_settings
-from quintet.errors import ApiError, ConfigError, ProfileError, StateError
+from quintet.errors import ApiError, ConfigError, ProfileError, Refused, ServerError, StateError
 from quintet.loop.lint import lint
 from quintet.loop.lock import worker
 from quintet.loop.prompts.own import faults_of
 from quintet.loop.saved import why_not
 from quintet.loop.state import Status, load_state
 from quintet.program import program
+from quintet.server.client import client_of
 from quintet.server.profiles import load_profile
 from quintet.setup import openspec
 from quintet.setup.checks import Check, Level, failure, ok, warning
@@ -60,9 +60,15 @@ def _settings(found: Path | None) -> Check:
 
 
 def _server(api: str) -> Check:
-    client = ApiClient(api, "", token=os.environ.get("QUINTET_TOKEN", "").strip())
+    try:
+        client = client_of(api, "")
+    except ServerError as error:
+        return failure("server", str(error), "remove the file, then start quintet serve again")
     try:
         client.health()
+        client.check_token()
+    except Refused as error:
+        return failure("server", str(error), "run as the user who started it, or set QUINTET_TOKEN")
     except ApiError as error:
         return failure("server", str(error), "start it, or leave API out: a run brings its own server")
     finally:

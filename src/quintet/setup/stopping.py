@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from quintet.api.client import ApiClient
 from quintet.errors import QuintetError, RunError, ServerError, StateError
 from quintet.loop.journal import Journal, RunStopped
 from quintet.loop.lock import Process, directory_lock, find_process
@@ -18,6 +17,7 @@ from quintet.loop.saved import can_resume, without_terminals
 from quintet.loop.state import State, Status, load_state, save_state
 from quintet.loop.strays import is_folder_name
 from quintet.loop.terminals import exit_terminals
+from quintet.server.client import client_of
 from quintet.server.places import run_of
 from quintet.server.processes import has_ended
 from quintet.server.roster import Seat, choose, roster, sessions_in, stop
@@ -178,8 +178,9 @@ def _is_elsewhere(saved: State | None, ended: list[str] | tuple[()]) -> bool:
 
 def _end_elsewhere(saved: State, tell: Tell) -> list[str]:
     try:
-        api = ApiClient(saved.api, saved.wd, token=os.environ.get("QUINTET_TOKEN", "").strip())
+        api = client_of(saved.api, saved.wd)
         api.health()
+        api.check_token()
         done = exit_terminals(api, saved)
         api.close()
     except QuintetError as error:

@@ -1,0 +1,325 @@
+"""The token of `quintet serve`: who gets in, where it is kept, and to whom it is never sent."""
+
+import json
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import ClassVar
+
+import httpx
+import pytest
+
+from quintet.api.client import ApiClient
+from quintet.errors import Refused, ServerError
+from quintet.server.client import client_of
+from quintet.server.serve import serve
+from quintet.server.tokens import FOLDER, find_server, find_token, leave_token
+from tests.server.rig import until
+from tests.watch.scripted import Scripted, scripted, story
+
+ROUTES = [
+    "/sessions",
+    "/terminals/deadbeef",
+    "/events",
+    "/openapi.json",
+    "/watch/runs",
+    "/watch/runs/latest",
+    "/nowhere",
+]
+TOKEN = "a-token-of-32-characters-or-more-0"
+
+
+@pytest.fixture
+def project(monkeypatch: pytest.MonkeyPatch) -> Iterator[Scripted]:
+    monkeypatch.delenv("QUINTET_TOKEN", raising=False)
+    with scripted(story()) as made:
+        monkeypatch.setenv("XDG_STATE_HOME", made.env["XDG_STATE_HOME"])
+        yield made
+
+
+def started(project: Scripted, *words: str, **settings: str) -> tuple["subprocess.Popen[str]", str]:
+    """`quintet serve` on a free port, and its address."""
+    process = project.start("serve", "--port", "0", *words, **settings)
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    assert line.startswith("Terminal server at "), line
+    return process, line.split()[-1]
+
+
+def files(project: Scripted) -> list[Path]:
+    return sorted((project.root / "x" / "quintet" / FOLDER).glob("*"))
+
+
+def ended(process: "subprocess.Popen[str]") -> str:
+    process.terminate()
+    said, _ = process.communicate(timeout=30)
+    return said
+
+
+def test_every_route_but_health_needs_the_token(project: Scripted) -> None:
+    _, url = started(project)
+    token = find_token(url)
+    with httpx.Client(base_url=url, trust_env=False) as http:
+        assert http.get("/health").json()["service"] == "quintet"
+        for path in ROUTES:
+            for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": f"Bearer {token[:-1]}"}):
+                answer = http.get(path, headers=headers)
+                assert answer.status_code == 401, path
+                assert "\n" not in answer.json()["detail"]
+                assert "QUINTET_TOKEN" in answer.json()["detail"], "it says what to do"
+        assert http.post("/sessions", params={"provider": "scripted", "agent_profile": "tester"}).status_code == 401
+        upgrade = {"Upgrade": "websocket", "Connection": "Upgrade"}
+        assert http.get("/events", headers=upgrade).status_code == 401
+        known = {"Authorization": f"Bearer {token}"}
+        assert http.get("/sessions", headers=known).json() == []
+        assert http.get("/watch/runs", headers=known).status_code == 200
+        assert http.get("/events", params={"follow": "false"}, headers=known).status_code == 200
+
+
+def test_no_token_opens_it_with_one_line_that_says_what_that_means(project: Scripted) -> None:
+    process, url = started(project, "--no-token")
+    with httpx.Client(base_url=url, trust_env=False) as http:
+        assert http.get("/sessions").json() == []
+        assert http.get("/watch/runs").status_code == 200
+    assert files(project) == []
+    said = ended(process)
+    assert said.splitlines() == [
+        "warning: no token: every user of this machine can start programs as you through this server"
+    ]
+
+
+def test_no_token_and_a_token_is_one_line(project: Scripted) -> None:
+    code, said = project.call("serve", "--port", "0", "--no-token", QUINTET_TOKEN="x")
+    assert (code, said) == (1, "quintet: --no-token: QUINTET_TOKEN is set; leave one of the two out\n")
+
+
+def test_no_token_is_not_for_other_machines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("QUINTET_TOKEN", raising=False)
+    with pytest.raises(ServerError, match="other machines"):
+        serve("0.0.0.0", 0, print, no_token=True)  # noqa: S104
+
+
+def test_the_token_is_private_and_nowhere_else(project: Scripted) -> None:
+    process, url = started(project)
+    (path,) = files(project)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    token = json.loads(path.read_text(encoding="utf-8"))["token"]
+    assert len(token) >= 32
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert token not in listed
+    httpx.get(f"{url}/sessions", trust_env=False)
+    said = ended(process)
+    assert token not in said
+    assert str(path) in said, "it says where it is"
+    assert process.returncode == 128 + signal.SIGTERM
+    assert files(project) == [], "it is gone with its server"
+
+
+def test_several_servers_have_a_token_each(project: Scripted) -> None:
+    (first, one), (_, two) = started(project), started(project)
+    tokens = [find_token(url) for url in (one, two)]
+    assert len(set(tokens)) == 2
+    assert all(tokens)
+    crossed = httpx.get(f"{one}/sessions", headers={"Authorization": f"Bearer {tokens[1]}"}, trust_env=False)
+    assert crossed.status_code == 401
+    for url in (one, two, one.replace("127.0.0.1", "localhost")):
+        client = client_of(url, "")
+        client.health()
+        client.check_token()
+        client.close()
+    ended(first)
+    assert (find_token(one), find_token(two)) == ("", tokens[1])
+
+
+def test_a_run_of_the_same_user_finds_it_also_after_the_server_was_killed(project: Scripted) -> None:
+    project.script(story(think=0.3))
+    server, url = started(project)
+    run = project.start("run", "--plain", API=url, CLEANUP_ON_EXIT="1")
+    journal = project.until_there("*/journal.jsonl")
+    until(lambda: journal.read_text(encoding="utf-8"), lambda text: text.count('"prompt_sent"') > 1)
+    old = find_token(url)
+    server.send_signal(signal.SIGKILL)
+    server.wait()
+    again = project.start("serve", "--port", url.rpartition(":")[2])
+    said, _ = run.communicate(timeout=90)
+    assert run.returncode == 0, said
+    assert "401" not in said
+    assert find_token(url) not in ("", old)
+    ended(again)
+
+
+def test_whoever_lacks_it_is_told_what_to_do(project: Scripted) -> None:
+    _, url = started(project)
+    other = str(project.root / "other")
+    for command in (("run", "--plain"), ("doctor",)):
+        code, said = project.call(*command, API=url, XDG_STATE_HOME=other)
+        assert code == 1
+        assert "QUINTET_TOKEN" in said
+        assert "Traceback" not in said
+    code, said = project.call("run", "--plain", API=url, QUINTET_TOKEN="wrong", RESUME="0")
+    assert code == 1
+    assert "A bearer token is needed" in said
+
+
+class Eavesdropper(BaseHTTPRequestHandler):
+    """A server of somebody else, at a port that was ours."""
+
+    heard: ClassVar[list[str | None]] = []
+
+    def do_GET(self) -> None:
+        self.heard.append(self.headers["Authorization"])
+        self.send_response(401)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        return
+
+
+def test_a_killed_servers_token_is_sent_to_nobody(project: Scripted) -> None:
+    server, url = started(project)
+    client = client_of(url, "")
+    client.health()
+    server.send_signal(signal.SIGKILL)
+    server.wait()
+    assert files(project), "it could not clear up"
+    Eavesdropper.heard.clear()
+    with ThreadingHTTPServer(("127.0.0.1", int(url.rpartition(":")[2])), Eavesdropper) as foreign:
+        threading.Thread(target=foreign.serve_forever, daemon=True).start()
+        for one in (client, client_of(url, "")):
+            with pytest.raises(Refused):
+                one.get_terminal("deadbeef")
+            one.close()
+        foreign.shutdown()
+    assert Eavesdropper.heard == [None, None]
+    started(project)
+    assert len(files(project)) == 1, "the next server clears up"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://10.0.0.1:{port}",
+        "https://127.0.0.1:{port}",
+        "http://example.com:{port}",
+        "http://127.0.0.1:{port}@example.com",
+        "http://127.0.0.2:{port}",
+        "http://127.0.0.1:1",
+        "http://[::1]:{port}",
+        "http://..%2f127.0.0.1:{port}",
+        "http://127.0.0.1:99999999",
+        "nonsense",
+        "",
+    ],
+)
+def test_it_is_for_one_address_alone(tmp_path: Path, url: str) -> None:
+    with leave_token(tmp_path, "127.0.0.1", 4711, TOKEN):
+        assert find_token("http://127.0.0.1:4711", tmp_path) == TOKEN
+        assert find_token(url.format(port=4711), tmp_path) == ""
+
+
+def test_localhost_becomes_the_servers_own_address(tmp_path: Path) -> None:
+    with leave_token(tmp_path, "::1", 4711, TOKEN):
+        assert find_server("http://localhost:4711/", tmp_path) == ("http://[::1]:4711/", TOKEN)
+        assert find_token("http://localhost:4711", tmp_path) == "", "where that leads is not known"
+
+
+def spoilt(path: Path, how: str) -> None:
+    path.parent.mkdir(parents=True)
+    if how == "link":
+        (path.parent / "elsewhere").write_text("{}")
+        path.symlink_to(path.parent / "elsewhere")
+    elif how == "directory":
+        path.mkdir()
+    elif how == "pipe":
+        os.mkfifo(path)
+
+
+@pytest.mark.parametrize("how", ["link", "directory", "pipe"])
+def test_what_is_no_file_of_ours_is_refused_in_one_line(tmp_path: Path, how: str) -> None:
+    path = tmp_path / FOLDER / "127.0.0.1-4711.json"
+    spoilt(path, how)
+    with (
+        pytest.raises(ServerError, match=r"4711\.json: .*remove it") as refused,
+        leave_token(tmp_path, "127.0.0.1", 4711, TOKEN),
+    ):
+        pytest.fail("it was taken")
+    assert "\n" not in str(refused.value)
+    with pytest.raises(ServerError, match=r"4711\.json: .*remove it"):
+        find_server("http://127.0.0.1:4711", tmp_path)
+    assert find_token("http://127.0.0.1:4711", tmp_path) == ""
+
+
+def test_a_file_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with leave_token(tmp_path, "127.0.0.1", 4711, TOKEN):
+        monkeypatch.setattr("quintet.server.tokens.os.getuid", lambda: os.geteuid() + 1)
+        with pytest.raises(ServerError, match="is not a file of yours; remove it"):
+            find_server("http://127.0.0.1:4711", tmp_path)
+
+
+def test_a_file_that_was_readable_by_others_is_made_private(tmp_path: Path) -> None:
+    path = tmp_path / FOLDER / "127.0.0.1-4711.json"
+    path.parent.mkdir()
+    path.write_text("x" * 5000)
+    path.chmod(0o644)
+    with leave_token(tmp_path, "127.0.0.1", 4711, TOKEN):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert find_token("http://127.0.0.1:4711", tmp_path) == TOKEN
+
+
+def test_two_at_one_address_do_not_take_each_others_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quintet.server.tokens.LOCK_SECONDS", 0.0)
+    with leave_token(tmp_path, "127.0.0.1", 4711, TOKEN):
+        with pytest.raises(ServerError, match="another quintet serve"), leave_token(tmp_path, "127.0.0.1", 4711, "b"):
+            pytest.fail("it was taken")
+        assert find_token("http://127.0.0.1:4711", tmp_path) == TOKEN
+
+
+def test_a_refusal_for_lack_of_the_token_is_tried_again_with_a_newer_one_only() -> None:
+    tokens = iter(["old", "new", "new", "new"])
+    sent: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        sent.append(request.headers["Authorization"])
+        return httpx.Response(200 if sent[-1] == "Bearer new!" else 401, json={"detail": "no"})
+
+    client = ApiClient("http://127.0.0.1:1", "", token=lambda: next(tokens), transport=httpx.MockTransport(answer))
+    with pytest.raises(Refused):
+        client.get_terminal("deadbeef")
+    with pytest.raises(Refused):
+        client.get_terminal("deadbeef")
+    assert sent == ["Bearer old", "Bearer new", "Bearer new"]
+
+
+def test_in_a_terminal_it_shows_the_dashboards_address(project: Scripted) -> None:
+    primary, secondary = os.openpty()
+    environment = project.env | {"PYTHONUNBUFFERED": "1"}
+    command = project.start("serve", "--port", "0").args
+    with subprocess.Popen(command, env=environment, cwd=project.wd, stdout=secondary, stderr=secondary) as process:
+        os.close(secondary)
+        shown = b""
+        while b"keep it to yourself" not in shown:
+            shown += os.read(primary, 4096)
+        found = re.search(rb"The dashboard is at (http://127\.0\.0\.1:\d+)/#token=(\S+)", shown)
+        assert found is not None
+        assert find_token(found[1].decode()) == found[2].decode()
+        process.terminate()
+    os.close(primary)
+
+
+def test_a_taken_port_leaves_its_owner_in_peace(project: Scripted) -> None:
+    _, url = started(project)
+    token = find_token(url)
+    code, said = project.call("serve", "--port", url.rpartition(":")[2])
+    assert code == 1
+    assert "cannot listen" in said
+    assert find_token(url) == token
+    with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), timeout=10):
+        pass
