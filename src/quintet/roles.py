@@ -29,6 +29,16 @@ class Role:
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def label(self) -> str:
+        """The role as people read it."""
+        return in_words(self.name)
+
+
+def in_words(name: str) -> str:
+    """A role's name as people read it: `peer_programmer` is the peer programmer."""
+    return name.replace("_", " ")
+
 
 ANALYST: Final = Role("analyst", "analyst", "analyst_summary.md", Phase.ANALYST, "system_analyst")
 PEER_ANALYST: Final = Role(

@@ -57,7 +57,8 @@ def test_every_number_of_the_report(project: Scripted) -> None:
     assert facts["Turns"] == str(len(replies)) == "10"
     assert facts["Rounds"] == str(len({event["round"] for event in prompts})) == "2"
     approved = sum(event["approved"] for event in reviews)
-    assert facts["Reviews"] == f"{len(reviews)}, {approved} approved"
+    asked = sum(event["verdict"] == "REVISE" for event in reviews)
+    assert facts["Reviews"] == f"{len(reviews)}: {approved} approved, {asked} with changes asked for"
 
     roles: defaultdict[str, int] = defaultdict(int)
     for reply in replies:

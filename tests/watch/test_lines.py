@@ -70,7 +70,7 @@ def test_every_event_has_words_of_its_own(kind: type[Any]) -> None:
     [
         (sample(journal.PromptSent), ["round 2", "cycle 1", "tester", "512"]),
         (sample(journal.ReplyTaken, source="screen"), ["screen", "001-tester.md"]),
-        (sample(journal.ReviewJudged), ["REVISE", "not approved", "the reason"]),
+        (sample(journal.ReviewJudged), ["↺", "REVISE", "the reason"]),
         (sample(journal.ReviewJudged, verdict=""), ["no verdict"]),
         (sample(journal.ReviewJudged, approved=True), ["APPROVED", "artifact"]),
         (sample(journal.ReviewsUsedUp), ["WARNING", "NOT APPROVED", "3"]),

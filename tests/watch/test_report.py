@@ -162,9 +162,11 @@ def test_evidence_is_what_the_verdict_rests_on(tmp_path: Path) -> None:
     (folder / "001-tester.md").write_text("RESULT: PASS\nall is well")
     (folder / "002-verify.md").write_text("$ make check\n2 tests failed\n")
     text, page = (path.read_text(encoding="utf-8") for path in write_report(folder))
-    assert "### Round 1: FAIL, what your command says" in text
+    assert "### Round 1: ✗ FAIL, what your command says" in text
     assert (
-        text.index("2 tests failed") < text.index("### Round 1: PASS, the tester's report") < text.index("all is well")
+        text.index("2 tests failed")
+        < text.index("### Round 1: ✓ PASS, the tester's report")
+        < text.index("all is well")
     )
     assert "2 tests failed" in page
     assert "/002-verify.md`" in text.split("## Timeline")[0], "what to do next points there"

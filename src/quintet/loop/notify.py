@@ -9,6 +9,7 @@ import httpx
 
 from quintet.config import Settings
 from quintet.loop.journal import Event, LimitReached, PermissionAsked, ReviewsUsedUp, RunFinished, RunStopped
+from quintet.roles import in_words
 
 _TIMEOUT = 5.0
 _FLUSH = 2.0
@@ -51,13 +52,13 @@ def _message(event: Event) -> str:
         case RunStopped(reason=reason):
             return f"stopped: {reason}"
         case PermissionAsked(accepted=False, role=role, reason=reason) if reason:
-            return f"{role} cannot start without you: {reason}"
+            return f"{in_words(role)} cannot start without you: {reason}"
         case PermissionAsked(question=True, role=role, terminal=terminal):
-            return f"{role} asks something that only you can answer, in terminal {terminal}"
+            return f"{in_words(role)} asks something that only you can answer, in terminal {terminal}"
         case PermissionAsked(accepted=False, role=role, terminal=terminal):
-            return f"{role} asks for permission in terminal {terminal}"
+            return f"{in_words(role)} asks for permission in terminal {terminal}"
         case LimitReached(role=role, text=text, until=until):
-            return f"{role} waits until {until} for the end of a limit: {text}"
+            return f"{in_words(role)} waits until {until} for the end of a limit: {text}"
         case ReviewsUsedUp(phase=phase, cycles=cycles):
             return f"the {phase} phase goes on without approval after {cycles} reviews"
     return ""

@@ -8,7 +8,7 @@ from typing import Final
 from quintet.roles import ROLES
 from quintet.watch.figures import duration
 from quintet.watch.model import Run
-from quintet.watch.values import Handoff, kind_of
+from quintet.watch.values import Handoff, Outcome, kind_of
 
 WIDTH: Final = 980
 LEFT: Final = 136
@@ -80,7 +80,7 @@ def _lanes(scale: Scale) -> list[str]:
     parts = []
     for number, role in enumerate(ROLES):
         y = _y(number)
-        parts.append(f'<text class="lane-name" x="0" y="{y + 4:.1f}">{role.name.replace("_", " ")}</text>')
+        parts.append(f'<text class="lane-name" x="0" y="{y + 4:.1f}">{role.label}</text>')
         parts.append(f'<line class="lane" x1="{LEFT}" y1="{y:.1f}" x2="{end:.1f}" y2="{y:.1f}"/>')
     return parts
 
@@ -142,26 +142,26 @@ def _bar(run: Run, handoff: Handoff, scale: Scale) -> list[str]:
         f'width="{width:.1f}" height="{BAR}" rx="3"><title>{title}</title></rect>'
     ]
     if handoff.verdict:
-        parts.append(_mark(x + width, y, handoff, title))
+        parts.append(_mark(x + width, y, handoff.verdict.outcome, title))
     return parts
 
 
 def _words(run: Run, handoff: Handoff) -> str:
-    said = f", {handoff.verdict.word or 'no verdict'}" if handoff.verdict else ""
-    return f"{handoff.role}, round {handoff.round}, cycle {handoff.cycle}: {duration(run.worked(handoff))}{said}"
+    said = f", {handoff.verdict.label}" if handoff.verdict else ""
+    return f"{handoff.role.label}, round {handoff.round}, cycle {handoff.cycle}: {duration(run.worked(handoff))}{said}"
 
 
-def _mark(x: float, y: float, handoff: Handoff, title: str) -> str:
-    """A sign at the end of a judged turn: a tick, or a cross for a test and a bent arrow for a review."""
-    verdict = handoff.verdict
-    good = verdict is not None and verdict.good
-    kind = "good" if good else "again" if handoff.role.reviews else "bad"
-    shapes = {
-        "good": "M-3.4 .2 L-1 2.8 L3.6 -2.6",
-        "bad": "M-2.6 -2.6 L2.6 2.6 M2.6 -2.6 L-2.6 2.6",
-        "again": "M2.8 -1.6 A3.2 3.2 0 1 0 3.1 1.1 M3.4 -3.6 L3 -1.2 L.6 -1.6",
-    }
+_SHAPES: Final = {
+    Outcome.GOOD: "M-3.4 .2 L-1 2.8 L3.6 -2.6",
+    Outcome.VOID: "M-3.6 3.6 L3.6 -3.6",
+    Outcome.AGAIN: "M2.8 -1.6 A3.2 3.2 0 1 0 3.1 1.1 M3.4 -3.6 L3 -1.2 L.6 -1.6",
+    Outcome.BAD: "M-2.6 -2.6 L2.6 2.6 M2.6 -2.6 L-2.6 2.6",
+}
+
+
+def _mark(x: float, y: float, outcome: Outcome, title: str) -> str:
+    """The sign of its outcome at the end of a judged turn."""
     return (
-        f'<g class="mark {kind}" transform="translate({x:.1f} {y:.1f})"><title>{title}</title>'
-        f'<circle r="7.5"/><path d="{shapes[kind]}"/></g>'
+        f'<g class="mark {outcome}" transform="translate({x:.1f} {y:.1f})"><title>{title}</title>'
+        f'<circle r="7.5"/><path d="{_SHAPES[outcome]}"/></g>'
     )

@@ -6,10 +6,19 @@ from quintet.roles import ROLES
 from quintet.watch.chart import LEFT, RIGHT, WIDTH, Scale
 from quintet.watch.figures import duration
 from quintet.watch.model import Run
-from quintet.watch.values import Handoff, kind_of
+from quintet.watch.values import OUTCOME_WORDS, SIGNS, kind_of
 
 COLUMNS: Final = 72
-LEGEND: Final = "█ work  ▓ review  ▒ test  · waiting  ┊ stopped  ✓ approved or passed  ↺ changes asked for  ✗ failed"
+LEGEND: Final = "  ".join(
+    (
+        "█ work",
+        "▓ review",
+        "▒ test",
+        "· waiting",
+        "┊ stopped",
+        *(f"{SIGNS[item]} {OUTCOME_WORDS[item]}" for item in SIGNS),
+    )
+)
 _NAME: Final = 17
 _SIGNS: Final = {"work": "█", "review": "▓", "test": "▒"}
 
@@ -28,20 +37,14 @@ def lanes(run: Run) -> list[str]:
         after = max(_column(scale, handoff.taken or run.ended), first + 1)
         row[first:after] = [sign if sign == "┊" else _SIGNS[kind_of(handoff.role)] for sign in row[first:after]]
         if handoff.verdict:
-            row[after - 1] = _mark(handoff)
-    named = [f"{role.name.replace('_', ' '):<{_NAME}}{''.join(row)}" for role, row in rows.items()]
+            row[after - 1] = SIGNS[handoff.verdict.outcome]
+    named = [f"{role.label:<{_NAME}}{''.join(row)}" for role, row in rows.items()]
     return [_rounds(run, scale), *named, _axis(scale)]
 
 
 def _column(scale: Scale, at: float) -> int:
     share = (scale.x(at) - LEFT) / (WIDTH - LEFT - RIGHT)
     return min(int(share * COLUMNS), COLUMNS - 1)
-
-
-def _mark(handoff: Handoff) -> str:
-    if handoff.verdict and handoff.verdict.good:
-        return "✓"
-    return "↺" if handoff.role.reviews else "✗"
 
 
 def _rounds(run: Run, scale: Scale) -> str:

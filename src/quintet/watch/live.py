@@ -16,13 +16,13 @@ from rich.text import Text
 
 from quintet.loop.journal import Event
 from quintet.program import program
-from quintet.roles import ROLES, Role
+from quintet.roles import ROLES, Role, in_words
 from quintet.watch.advice import advise, in_plain
 from quintet.watch.figures import clock, count, one_line, time_of_day
 from quintet.watch.lines import line_for
 from quintet.watch.model import FAIL, GONE, PASS, RUNNING, STOPPED, Run, fold, seconds_of, tokens_of
 from quintet.watch.summary import headline
-from quintet.watch.values import Handoff
+from quintet.watch.values import SIGNS, Handoff, Outcome
 
 KEPT: Final = 200
 REFRESH: Final = 2
@@ -35,6 +35,7 @@ _WORD: Final = len("no verdict")
 _FRAME_LINES: Final = 2
 """the blank line above the agents, and the heads of their columns"""
 _COLOURS: Final = {PASS: "green", FAIL: "red", STOPPED: "yellow", GONE: "yellow"}
+_MOODS: Final = {Outcome.GOOD: "green", Outcome.VOID: "magenta", Outcome.AGAIN: "yellow", Outcome.BAD: "red"}
 _WORDS: Final = {
     "processing": "at work",
     "waiting_user_answer": "asks for permission",
@@ -101,14 +102,14 @@ class Picture:
         run = self.run
         texts = [in_plain(step) for step in advise(run)[: 1 if run.status == FAIL else None]]
         if run.status == RUNNING and run.asking:
-            texts = [f"{run.asking.replace('_', ' ')} asks for permission: {program()} attach {run.asking}"]
+            texts = [f"{in_words(run.asking)} asks for permission: {program()} attach {run.asking}"]
         elif run.status == RUNNING and run.waiting:
             texts = [run.waiting]
         return [line for text in texts for line in textwrap.wrap(one_line(text), max(width, 10))]
 
     def _pipeline(self, width: int) -> Text:
         turn = self.run.current
-        names = [_short(role) if width < WIDE else role.name.replace("_", " ") for role in ROLES]
+        names = [_short(role) if width < WIDE else role.label for role in ROLES]
         text = Text(no_wrap=True, overflow="ellipsis")
         for number, (role, name) in enumerate(zip(ROLES, names, strict=True)):
             here = turn is not None and turn.role is role and self.run.status == RUNNING
@@ -138,7 +139,7 @@ class Picture:
         style = "bold" if here else "default"
         standing = self._standing(role, here, mine)
         cells: list[RenderableType] = [
-            Text(role.name.replace("_", " "), style=style),
+            Text(role.label, style=style),
             Text(standing if width >= TIGHT else _SHORTER.get(standing, standing), style="cyan" if here else "dim"),
             Text(clock(run.worked(turn, now)) if here and turn else "", style=style),
         ]
@@ -146,7 +147,8 @@ class Picture:
             cells += [Text(count(tokens.total) if tokens else "–"), Text(str(len(mine)))]
         if width >= WIDE:
             judged = next((item for item in reversed(mine) if item.verdict), None)
-            cells.append(Text(judged.verdict.word or "none", style=_mood(judged)) if judged and judged.verdict else "")
+            verdict = judged.verdict if judged else None
+            cells.append(Text(verdict.label, style=_MOODS[verdict.outcome]) if verdict else "")
         return cells
 
     def _standing(self, role: Role, here: bool, mine: list[Handoff]) -> str:
@@ -168,12 +170,6 @@ def _short(role: Role) -> str:
     return "review" if role.reviews else role.name
 
 
-def _mood(handoff: Handoff) -> str:
-    if handoff.verdict and handoff.verdict.good:
-        return "green"
-    return "yellow" if handoff.role.reviews else "red"
-
-
 def _line(text: str, style: str = "") -> Text:
     return Text(one_line(text), style=style, no_wrap=True, overflow="ellipsis")
 
@@ -183,11 +179,13 @@ def _verdict(handoff: Handoff) -> Text:
     if verdict is None:
         return Text("")
     text = Text(no_wrap=True, overflow="ellipsis")
-    who = f"{handoff.role.name.replace('_', ' ')} {handoff.round}.{handoff.cycle}"
+    who = f"{handoff.role.label} {handoff.round}.{handoff.cycle}"
     text.append(f"{who:<{_WHO}}  ", style="dim")
-    text.append(f"{verdict.word or 'no verdict':<{_WORD}}", style=f"bold {_mood(handoff)}")
-    why = ", ".join(verdict.evidence) if verdict.good and verdict.evidence else verdict.reason
-    return text.append(f"  {one_line(why)}")
+    text.append(
+        f"{SIGNS[verdict.outcome]} {verdict.word or 'no verdict':<{_WORD}}", style=f"bold {_MOODS[verdict.outcome]}"
+    )
+    void = "not counted: " if verdict.outcome is Outcome.VOID else ""
+    return text.append(f"  {void}{one_line(verdict.why)}")
 
 
 def _journal_line(event: Event) -> Text:

@@ -11,7 +11,7 @@ from quintet.loop import journal
 from quintet.loop.journal import Event
 from quintet.roles import BY_NAME, Role
 from quintet.watch.lines import line_for
-from quintet.watch.values import Handoff, Remark, Tokens, Verdict, kind_of
+from quintet.watch.values import Handoff, Outcome, Remark, Tokens, Verdict, kind_of, review_outcome
 
 RUNNING, PASS, FAIL, STOPPED, GONE = "RUNNING", "PASS", "FAIL", "STOPPED", "GONE"
 """how a run stands; gone is one that says it is running and whose process is not there"""
@@ -259,13 +259,13 @@ class _Growing:
     def _judge(self, event: journal.ReviewJudged | journal.TestJudged | journal.Verified) -> None:
         match event:
             case journal.ReviewJudged(verdict=word, approved=approved, reason=reason, evidence=evidence):
-                self._change("review", verdict=Verdict(word, approved, reason, tuple(evidence)))
+                self._change("review", verdict=Verdict(word, review_outcome(word, approved), reason, tuple(evidence)))
             case journal.TestJudged(verdict=word, reason=reason):
-                self._change("test", verdict=Verdict(word, word == PASS, reason))
+                self._change("test", verdict=Verdict(word, Outcome.GOOD if word == PASS else Outcome.BAD, reason))
             case journal.Verified(command=command, exit_code=code):
                 reason = f"the tester said PASS; the command ended with exit code {code}"
-                word = FAIL if code else PASS
-                verdict = Verdict(word, not code, reason, command=command, output_file=event.file)
+                word, outcome = (FAIL, Outcome.BAD) if code else (PASS, Outcome.GOOD)
+                verdict = Verdict(word, outcome, reason, command=command, output_file=event.file)
                 self._change("test", verdict=verdict)
 
     def _warn(self, event: Event, at: float) -> None:

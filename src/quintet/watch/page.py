@@ -11,7 +11,7 @@ from quintet.watch.figures import count, harmless, time_of_day
 from quintet.watch.model import FAIL, PASS
 from quintet.watch.runs import read_text
 from quintet.watch.summary import Summary, cost_cell, kind_words, taken_words
-from quintet.watch.values import Handoff, Tokens, Verdict
+from quintet.watch.values import OUTCOME_WORDS, SIGNS, Handoff, Outcome, Tokens, Verdict, labelled
 
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _FRAME: Final = """<!doctype html>
@@ -62,8 +62,8 @@ def page(summary: Summary) -> str:
 _LEGEND: Final = (
     '<p class="legend"><span class="key work"></span>work <span class="key review"></span>review '
     '<span class="key test"></span>test <span class="key wait"></span>waiting '
-    '<span class="dot good"></span>approved or passed '
-    '<span class="dot again"></span>changes asked for <span class="dot bad"></span>failed</p>'
+    + " ".join(f'<span class="sign {item}">{SIGNS[item]}</span>{OUTCOME_WORDS[item]}' for item in SIGNS)
+    + "</p>"
 )
 
 
@@ -94,7 +94,7 @@ def _round(summary: Summary, number: int, turns: list[Handoff]) -> str:
 def _turn(summary: Summary, handoff: Handoff) -> tuple[str, ...]:
     verdict = handoff.verdict
     reply = read_text(summary.folder, handoff.reply_file)
-    name = _text(handoff.role.name.replace("_", " "))
+    name = _text(handoff.role.label)
     if reply:
         name = f"<details><summary>{name}</summary><pre>{_text(reply)}</pre></details>"
     return (
@@ -102,15 +102,14 @@ def _turn(summary: Summary, handoff: Handoff) -> tuple[str, ...]:
         name,
         str(handoff.cycle),
         taken_words(summary.run, handoff),
-        _badge(handoff, verdict.word, verdict.good) if verdict else "",
+        _badge(verdict.word, verdict.outcome) if verdict else "",
         _why(verdict) if verdict else "",
         count(handoff.tokens.total) if handoff.tokens else "",
     )
 
 
-def _badge(handoff: Handoff, word: str, good: bool) -> str:
-    kind = "good" if good else "again" if handoff.role.reviews else "bad"
-    return f'<span class="badge {kind}">{_text(word) or "no verdict"}</span>'
+def _badge(word: str, outcome: Outcome) -> str:
+    return f'<span class="badge {outcome}">{_text(labelled(word, outcome))}</span>'
 
 
 def _why(verdict: Verdict) -> str:
@@ -120,7 +119,7 @@ def _why(verdict: Verdict) -> str:
 
 def _evidence(summary: Summary) -> str:
     parts = [
-        f"<h3>Round {item.handoff.round} {_badge(item.handoff, item.word, item.good)} {_text(item.title)}</h3>"
+        f"<h3>Round {item.handoff.round} {_badge(item.word, item.outcome)} {_text(item.title)}</h3>"
         f"<p><code>{_text(item.file)}</code></p><pre>{_text(item.text)}</pre>"
         for item in summary.evidence
     ]
@@ -154,7 +153,7 @@ def _tokens(summary: Summary) -> str:
         return ""
     priced = summary.tokens.cost is not None
     head = ("", "Input", "of it cached", "Output", "Total", *(("Cost",) if priced else ()))
-    named = [(role.name.replace("_", " "), tokens) for role, tokens in summary.by_role.items()]
+    named = [(role.label, tokens) for role, tokens in summary.by_role.items()]
     named += [(f"round {number}", tokens) for number, tokens in summary.by_round.items()]
     rows = [_token_row(name, tokens, priced) for name, tokens in [*named, ("whole run", summary.tokens)]]
     return f'<section class="numbers"><h2>Tokens</h2>{_table(head, rows)}</section>'

@@ -14,7 +14,7 @@ from quintet.watch.model import Run
 from quintet.watch.page import page
 from quintet.watch.runs import read_run
 from quintet.watch.summary import Summary, cost_cell, kind_words, summarise, taken_words
-from quintet.watch.values import Handoff, Tokens
+from quintet.watch.values import Handoff, Tokens, labelled
 
 MARKDOWN: Final = "report.md"
 HTML: Final = "report.html"
@@ -48,8 +48,9 @@ def markdown(summary: Summary) -> str:
     if summary.evidence:
         parts += ["## Test evidence", ""]
     for evidence in summary.evidence:
-        title = f"### Round {evidence.handoff.round}: {_cell(evidence.word) or 'no verdict'}, {_cell(evidence.title)}"
-        parts += [title, "", *([_code(evidence.file), ""] if evidence.file else []), *_fenced(evidence.text), ""]
+        title = f"Round {evidence.handoff.round}: {labelled(evidence.word, evidence.outcome)}, {evidence.title}"
+        file = [_code(evidence.file), ""] if evidence.file else []
+        parts += [f"### {_cell(title)}", "", *file, *_fenced(evidence.text), ""]
     parts += [*_changes(summary), *_tokens(summary)]
     if run.remarks:
         rows = [(time_of_day(remark.at), remark.kind, remark.text) for remark in run.remarks]
@@ -64,11 +65,11 @@ def _turn(run: Run, handoff: Handoff) -> tuple[str, ...]:
     verdict = handoff.verdict
     return (
         time_of_day(handoff.sent),
-        handoff.role.name.replace("_", " "),
+        handoff.role.label,
         str(handoff.cycle),
         taken_words(run, handoff),
-        (verdict.word or "none") if verdict else "",
-        (", ".join(verdict.evidence) if verdict.good and verdict.evidence else verdict.reason) if verdict else "",
+        verdict.label if verdict else "",
+        verdict.why if verdict else "",
         count(handoff.tokens.total) if handoff.tokens else "",
         Code(handoff.reply_file),
     )
@@ -97,7 +98,7 @@ def _tokens(summary: Summary) -> list[str]:
         return []
     priced = summary.tokens.cost is not None
     head = ("", "Input", "of it cached", "Output", "Total", *(("Cost",) if priced else ()))
-    rows = [(role.name.replace("_", " "), tokens) for role, tokens in summary.by_role.items()]
+    rows = [(role.label, tokens) for role, tokens in summary.by_role.items()]
     rows += [(f"round {number}", tokens) for number, tokens in summary.by_round.items()]
     rows.append(("run", summary.tokens))
     return ["## Tokens", "", *_table(head, (_token_row(name, tokens, priced) for name, tokens in rows))]

@@ -13,7 +13,7 @@ from quintet.watch.figures import count, duration, moment, money
 from quintet.watch.model import FAIL, GONE, PASS, RUNNING, STOPPED, Run, tokens_of
 from quintet.watch.runs import STATE, read_run, read_state, read_text, run_folders
 from quintet.watch.undo import Undo, undo
-from quintet.watch.values import Handoff, Tokens
+from quintet.watch.values import OUTCOME_WORDS, Handoff, Outcome, Tokens
 
 LONGEST_EVIDENCE: Final = 200
 """lines of a test report that are shown; the file has them all"""
@@ -28,7 +28,7 @@ class Evidence:
     handoff: Handoff
     title: str
     word: str
-    good: bool
+    outcome: Outcome
     text: str
     file: str
 
@@ -60,15 +60,13 @@ class Summary:
     def facts(self) -> list[tuple[str, str]]:
         """The numbers at the top of a report."""
         run = self.run
-        reviews = [handoff for handoff in run.handoffs if handoff.role.reviews and handoff.verdict]
-        approved = sum(handoff.verdict is not None and handoff.verdict.good for handoff in reviews)
         rows = [
             ("Began", moment(run.began)),
             ("Ended", _ended(run)),
             ("Time at work", duration(run.seconds())),
             ("Rounds", str(len(run.rounds))),
             ("Turns", str(len(run.handoffs))),
-            ("Reviews", f"{len(reviews)}, {approved} approved"),
+            ("Reviews", self.review_words),
             ("Tokens", self.token_words),
             ("Saved by condensation", f"{max(self.saved, 0):,} of {max(self.saved, 0) + self.prompts:,} bytes"),
             ("Warnings", self.remark_words),
@@ -76,6 +74,18 @@ class Summary:
         if run.resumes:
             rows.insert(3, ("Resumed", f"{run.resumes} times" if run.resumes > 1 else "once"))
         return rows
+
+    @property
+    def review_words(self) -> str:
+        """How many reviews there were, and what they were worth."""
+        reviews = [handoff.verdict.outcome for handoff in self.run.verdicts if handoff.role.reviews and handoff.verdict]
+        names = {
+            Outcome.GOOD: "approved",
+            Outcome.VOID: OUTCOME_WORDS[Outcome.VOID],
+            Outcome.AGAIN: f"with {OUTCOME_WORDS[Outcome.AGAIN]}",
+        }
+        told = [f"{reviews.count(item)} {words}" for item, words in names.items() if item in reviews]
+        return f"{len(reviews)}: {', '.join(told)}" if told else "none"
 
     @property
     def token_words(self) -> str:
@@ -184,14 +194,14 @@ def title_of(task: str) -> str:
 def _evidence(folder: Path, handoff: Handoff) -> list[Evidence]:
     """The command's output where it had the last word, and the tester's report, which by itself said PASS then."""
     verdict, found = handoff.verdict, []
-    word, good = (verdict.word, verdict.good) if verdict else ("", False)
+    word, outcome = (verdict.word, verdict.outcome) if verdict else ("", Outcome.BAD)
     if verdict and verdict.command:
         text = _shown(folder, verdict.output_file) or "(its output is not in the archive)"
-        found.append(Evidence(handoff, "what your command says", word, good, text, verdict.output_file))
-        word, good = PASS, True
+        found.append(Evidence(handoff, "what your command says", word, outcome, text, verdict.output_file))
+        word, outcome = PASS, Outcome.GOOD
     if handoff.reply_file:
         text = _shown(folder, handoff.reply_file)
-        found.append(Evidence(handoff, "the tester's report", word, good, text, handoff.reply_file))
+        found.append(Evidence(handoff, "the tester's report", word, outcome, text, handoff.reply_file))
     return found
 
 

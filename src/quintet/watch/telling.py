@@ -98,7 +98,8 @@ def _handoff(run: Run, handoff: Handoff) -> dict[str, Any]:
         "verdict": verdict
         and {
             "word": verdict.word,
-            "good": verdict.good,
+            "outcome": verdict.outcome,
+            "label": harmless(verdict.label),
             "reason": harmless(verdict.reason),
             "evidence": verdict.evidence,
             "command": harmless(verdict.command),

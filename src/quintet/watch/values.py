@@ -1,6 +1,8 @@
 """The parts of a run as people look at it: tokens, verdicts, handoffs, remarks."""
 
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
 
 from quintet.loop.journal import Carried
 from quintet.roles import TESTER, Role
@@ -38,20 +40,67 @@ class Tokens:
         return self.cost is not None and self.unpriced > 0
 
 
+APPROVED: Final = "APPROVED"
+"""the word of a review that approves"""
+
+
+class Outcome(StrEnum):
+    """What a reply was judged to be worth; the names are those of the style sheets' classes."""
+
+    GOOD = "good"
+    VOID = "void"
+    """approved too early or without the evidence that is needed"""
+    AGAIN = "again"
+    BAD = "bad"
+
+
+SIGNS: Final = {Outcome.GOOD: "✓", Outcome.VOID: "⊘", Outcome.AGAIN: "↺", Outcome.BAD: "✗"}
+OUTCOME_WORDS: Final = {
+    Outcome.GOOD: "approved or passed",
+    Outcome.VOID: "approved too early or without evidence",
+    Outcome.AGAIN: "changes asked for",
+    Outcome.BAD: "failed",
+}
+
+
+def review_outcome(word: str, approved: bool) -> Outcome:
+    """What a review is worth: its word alone does not approve anything."""
+    return Outcome.GOOD if approved else Outcome.VOID if word == APPROVED else Outcome.AGAIN
+
+
 @dataclass(frozen=True)
 class Verdict:
     """What a reply was judged to be."""
 
     word: str
     """APPROVED, REVISE, PASS, FAIL, or nothing where the reply had none"""
-    good: bool
-    """whether it lets the run go on to the next phase, or to its end"""
+    outcome: Outcome
     reason: str
     evidence: tuple[str, ...] = ()
     command: str = ""
     """the user's command that had the last word on a PASS"""
     output_file: str = ""
     """what that command said"""
+
+    @property
+    def good(self) -> bool:
+        """Whether it lets the run go on to the next phase, or to its end."""
+        return self.outcome is Outcome.GOOD
+
+    @property
+    def label(self) -> str:
+        """Its sign and its word; an approval that does not count says so."""
+        return labelled(self.word, self.outcome)
+
+    @property
+    def why(self) -> str:
+        """The evidence of an approval, else the reason."""
+        return ", ".join(self.evidence) if self.good and self.evidence else self.reason
+
+
+def labelled(word: str, outcome: Outcome) -> str:
+    """The word of a verdict behind the sign of its outcome."""
+    return f"{SIGNS[outcome]} {word or 'no verdict'}" + (", not counted" if outcome is Outcome.VOID else "")
 
 
 @dataclass(frozen=True)

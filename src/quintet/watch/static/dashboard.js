@@ -2,7 +2,8 @@
 // The dashboard. Whatever agents wrote reaches the page as text nodes only; there is no innerHTML in this file.
 
 const $ = (id) => document.getElementById(id);
-const NAMES = { analyst: "Analyst", peer_analyst: "Analyst's peer", programmer: "Programmer", peer_programmer: "Programmer's peer", tester: "Tester" };
+/** A role as people read it, with a capital to begin with. */
+const named = (role) => role[0].toUpperCase() + role.slice(1).replaceAll("_", " ");
 const TABS = [["reply", "Response"], ["output", "Your command's output"], ["prompt", "Prompt as sent"], ["left", "Left out"]];
 const MOODS = { PASS: "good", FAIL: "bad", STOPPED: "again", GONE: "again" };
 const view = {
@@ -41,7 +42,7 @@ function count(number) {
 }
 const money = (cost) => (cost >= 1 ? cost.toFixed(2) : cost.toFixed(4));
 const hour = (seconds) => new Date(seconds * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
-const mood = (turn) => (!turn.verdict ? "" : turn.verdict.good ? "good" : turn.kind === "review" ? "again" : "bad");
+const mood = (turn) => (turn.verdict ? turn.verdict.outcome : "");
 
 // -- the server: the token comes in the address's fragment, which no log sees, and leaves it at once
 
@@ -135,7 +136,7 @@ async function askStatus(id) {
 function draw() {
   const run = view.run, turn = run.current === null ? null : run.handoffs[run.current];
   document.title = `${run.headline} · Quintet`;
-  $("headline").textContent = turn && run.status === "RUNNING" ? `Round ${run.round}, ${NAMES[turn.role].toLowerCase()}, cycle ${turn.cycle}` : run.headline;
+  $("headline").textContent = turn && run.status === "RUNNING" ? `Round ${run.round}, ${named(turn.role).toLowerCase()}, cycle ${turn.cycle}` : run.headline;
   $("headline").className = MOODS[run.status] || "";
   $("task").textContent = run.title;
   drawNotice(); drawFacts(); drawPipeline(); drawTimeline(); drawTerminals(); drawTurns(); drawTokens();
@@ -151,7 +152,7 @@ function drawNotice() {
   if (view.lost && view.lasting) notice(["The server of this page is away; what you see is the last that it told. Start it again and the page goes on by itself: ", board]);
   else if (view.lost) notice(["This page came from the run's own server, which is gone: the run has ended, or goes on with another one at another address. What you see is the last that it told."],
     ["All runs, at an address that stays: ", board]);
-  else if (run.asking && run.status === "RUNNING") notice([`The ${NAMES[run.asking].toLowerCase()} asks for permission. Answer it in its terminal: `, code(`${view.program} attach ${run.asking}`)]);
+  else if (run.asking && run.status === "RUNNING") notice([`The ${named(run.asking).toLowerCase()} asks for permission. Answer it in its terminal: `, code(`${view.program} attach ${run.asking}`)]);
   else if (run.waiting && run.status === "RUNNING") notice([run.waiting]);
   else notice(...run.advice);
 }
@@ -177,7 +178,7 @@ function standing(role) {
   if (turn && turn.role === role.name && run.status === "RUNNING") return WORDS[status] && status !== "unknown" ? WORDS[status] : "at work";
   if (status === "error" || status === "waiting_user_answer") return WORDS[status];
   if (turn && turn.role === role.name) return "was at work";
-  if (last && last.verdict) return (last.verdict.word || "no verdict").toLowerCase();
+  if (last && last.verdict) return last.verdict.label.toLowerCase();
   return last ? "has handed over" : "waits for its turn";
 }
 function drawPipeline() {
@@ -191,7 +192,7 @@ function drawPipeline() {
     const time = at ? clock(worked(turn)) : mine.length ? `${mine.length} turn${mine.length > 1 ? "s" : ""}` : "";
     return h("li", { class: `step ${role.kind}${at ? " now" : ""}`, "aria-current": at ? "step" : null },
       h("button", { type: "button", onclick: () => show(role.name), title: `terminal ${number + 1}`, "data-role": role.name },
-        h("span", { class: "who" }, NAMES[role.name]), h("span", { class: "what" }, standing(role)),
+        h("span", { class: "who" }, named(role.name)), h("span", { class: "what" }, standing(role)),
         h("span", { class: "numbers" }, h("span", { class: "time" }, time), h("span", {}, tokens ? `${count(tokens)} tokens` : ""))));
   }));
 }
@@ -226,7 +227,7 @@ function drawTerminals() {
   if (!run) return;
   const names = shown().filter((name) => run.terminals[name]);
   const tab = (name, words, key) => h("button", { type: "button", role: "tab", "aria-selected": String(view.terminal === name), "data-terminal": name, title: `key ${key}`, onclick: () => show(name) }, words);
-  fill($("terminal-tabs"), [...run.roles.map((role, number) => tab(role.name, NAMES[role.name], number + 1)), tab("all", "All five", 0)]);
+  fill($("terminal-tabs"), [...run.roles.map((role, number) => tab(role.name, named(role.name), number + 1)), tab("all", "All five", 0)]);
   $("follow").setAttribute("aria-pressed", String(view.follow));
   $("screens").className = `screens${view.terminal === "all" ? " all" : ""}`;
   const key = `${run.id} ${names.map((name) => `${name} ${run.terminals[name].id}`).join(" ")}`;
@@ -241,7 +242,7 @@ function screenFor(name) {
   const place = h("div", {}), words = h("span", {}, ""), id = view.run.terminals[name].id;
   const terminal = new Terminal({ disableStdin: true, cursorBlink: false, cursorInactiveStyle: "none", scrollback: 0, fontFamily: getComputedStyle(document.documentElement).getPropertyValue("--mono"), fontSize: 12, theme: colours(), screenReaderMode: true });
   view.screens[id] = { name, terminal, place, words, opened: false, rows: 0 };
-  return h("div", { class: "screen", "data-screen": name }, h("h3", {}, NAMES[name], words), place);
+  return h("div", { class: "screen", "data-screen": name }, h("h3", {}, named(name), words), place);
 }
 function fetchScreen(id, always = false) {
   if (!view.screens[id] || (document.hidden && !always)) return;
@@ -271,9 +272,9 @@ function drawTurns() {
   run.handoffs.forEach((turn, number) => {
     if (!number || run.handoffs[number - 1].round !== turn.round) items.push(h("li", { class: "round-head" }, `Round ${turn.round}`));
     const open = run.status === "RUNNING" ? "at work" : "no reply";
-    const said = turn.verdict ? turn.verdict.word || "no verdict" : turn.missed ? "no reply" : turn.taken === null ? open : "";
+    const said = turn.verdict ? turn.verdict.label : turn.missed ? "no reply" : turn.taken === null ? open : "";
     items.push(h("li", {}, h("button", { type: "button", "data-turn": number, "aria-current": String(number === view.chosen), onclick: () => choose(number, true) },
-      h("span", { class: `pip ${turn.kind}` }), h("span", {}, NAMES[turn.role], h("span", { class: "more" }, `  cycle ${turn.cycle}${turn.again ? ", asked again" : ""}`)),
+      h("span", { class: `pip ${turn.kind}` }), h("span", {}, named(turn.role), h("span", { class: "more" }, `  cycle ${turn.cycle}${turn.again ? ", asked again" : ""}`)),
       h("span", { class: `said ${mood(turn)}` }, said))));
   });
   fill($("turns"), items.length ? items : [h("li", { class: "quiet" }, "None yet.")]);
@@ -302,9 +303,9 @@ function drawSheet() {
   const tabs = h("div", { class: "tabs", role: "tablist" }, TABS.filter(([name]) => name !== "output" || sheet.output).map(([name, words]) => h("button", { type: "button", role: "tab", "data-tab": name, "aria-selected": String(view.tab === name), onclick: () => read(name) },
     name === "left" && sheet.saved ? `${words} (${count(sheet.saved)} bytes)` : words)));
   fill($("sheet"), [
-    h("h3", {}, `${NAMES[turn.role]}, round ${turn.round}, cycle ${turn.cycle}`),
+    h("h3", {}, `${named(turn.role)}, round ${turn.round}, cycle ${turn.cycle}`),
     h("p", { class: "meta" }, `${hour(turn.sent)}${turn.taken === null ? ", no reply yet" : `, ${turn.missed ? "no reply" : "replied"} after ${spell(turn.seconds)}`}${size}${turn.reminders ? `, reminded ${turn.reminders}×` : ""}${turn.source === "screen" ? ", read from its screen" : ""}`),
-    verdict ? h("div", { class: "judgement" }, h("strong", { class: mood(turn) }, verdict.word || "No verdict"), h("span", { class: "why" }, verdict.reason === verdict.word.toLowerCase() ? "with evidence of" : verdict.reason),
+    verdict ? h("div", { class: "judgement" }, h("strong", { class: mood(turn) }, verdict.label), h("span", { class: "why" }, verdict.reason === verdict.word.toLowerCase() ? "with evidence of" : verdict.reason),
       verdict.command ? h("p", {}, h("code", {}, verdict.command)) : null, verdict.evidence.length ? h("p", { class: "chips" }, verdict.evidence.map((word) => h("span", {}, word))) : null) : null,
     tabs, sheetBody(sheet)]);
 }
@@ -329,7 +330,7 @@ function drawTokens() {
   const cells = (turns) => [...rounds.map((number) => cell(turns.filter((turn) => turn.round === number))), cell(turns)];
   if (!run.tokens) { $("tokens").replaceChildren(h("p", { class: "quiet" }, "The agents' records tell of none.")); return; }
   const table = h("table", { class: "tokens" }, h("thead", {}, h("tr", {}, h("th", {}, ""), rounds.map((number) => h("th", {}, `Round ${number}`)), h("th", {}, "Run"))),
-    h("tbody", {}, run.roles.map((role) => h("tr", {}, h("td", {}, NAMES[role.name]), cells(run.handoffs.filter((turn) => turn.role === role.name)))), h("tr", {}, h("td", {}, "All"), cells(run.handoffs))));
+    h("tbody", {}, run.roles.map((role) => h("tr", {}, h("td", {}, named(role.name)), cells(run.handoffs.filter((turn) => turn.role === role.name)))), h("tr", {}, h("td", {}, "All"), cells(run.handoffs))));
   $("tokens").replaceChildren(h("div", { class: "wide" }, table));
 }
 function drawRuns(runs) {

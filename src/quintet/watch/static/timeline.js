@@ -2,7 +2,7 @@
 // The timeline: the same picture as in the report, made to be clicked. What it needs of the page is in dashboard.js.
 
 const G = { width: 980, left: 136, right: 20, top: 30, lane: 34, bar: 16, gap: 26 };
-const SHAPES = { good: "M-3.4 .2 L-1 2.8 L3.6 -2.6", bad: "M-2.6 -2.6 L2.6 2.6 M2.6 -2.6 L-2.6 2.6", again: "M2.8 -1.6 A3.2 3.2 0 1 0 3.1 1.1 M3.4 -3.6 L3 -1.2 L.6 -1.6" };
+const SHAPES = { good: "M-3.4 .2 L-1 2.8 L3.6 -2.6", bad: "M-2.6 -2.6 L2.6 2.6 M2.6 -2.6 L-2.6 2.6", void: "M-3.6 3.6 L3.6 -3.6", again: "M2.8 -1.6 A3.2 3.2 0 1 0 3.1 1.1 M3.4 -3.6 L3 -1.2 L.6 -1.6" };
 const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400];
 function scaleOf(run) {
   const spells = run.spells.map((pair) => pair.slice());
@@ -30,7 +30,7 @@ function tickName(s) {
 function drawTimeline() {
   const run = view.run, scale = scaleOf(run), bottom = G.top + G.lane * run.roles.length, parts = [];
   const y = (number) => G.top + G.lane * number + G.lane / 2;
-  run.roles.forEach((role, number) => parts.push(h("svg:text", { class: "lane-name", x: 0, y: y(number) + 4 }, NAMES[role.name]),
+  run.roles.forEach((role, number) => parts.push(h("svg:text", { class: "lane-name", x: 0, y: y(number) + 4 }, named(role.name)),
     h("svg:line", { class: "lane", x1: G.left, x2: scale.x(scale.end), y1: y(number), y2: y(number) })));
   scale.spells.slice(1).forEach(([begin], number) => {
     const end = scale.spells[number][1], x = scale.x(end), middle = x + G.gap / 2, half = (G.top + bottom) / 2;
@@ -53,7 +53,7 @@ function drawTimeline() {
 function bar(run, turn, number, scale, y) {
   const x = scale.x(turn.sent), end = turn.taken === null ? scale.end : turn.taken, width = Math.max(scale.x(end) - x, 2);
   const middle = y(run.roles.findIndex((role) => role.name === turn.role));
-  const words = `${NAMES[turn.role]}, round ${turn.round}, cycle ${turn.cycle}: ${spell(worked(turn))}${turn.verdict ? `, ${turn.verdict.word || "no verdict"}` : ""}`;
+  const words = `${named(turn.role)}, round ${turn.round}, cycle ${turn.cycle}: ${spell(worked(turn))}${turn.verdict ? `, ${turn.verdict.label}` : ""}`;
   const open = () => choose(number, true);
   return h("svg:g", { class: `turn${number === view.chosen ? " chosen" : ""}`, tabindex: 0, role: "button", "aria-label": words, onclick: open,
     onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); open(); } } },
