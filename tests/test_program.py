@@ -11,7 +11,10 @@ from quintet.program import words_for
 from tests.test_rooms import modules
 
 COMMAND = re.compile(rf"\bquintet (?:{'|'.join(cli.commands)})\b")
-SPOKEN_OF = {"quintet.setup.project: Written by quintet init, which brings it up to date; changes to it are lost."}
+SPOKEN_OF = {
+    "quintet.setup.project: Written by quintet init, which brings it up to date; changes to it are lost.",
+    "quintet.setup.stopping: stopped with quintet stop",
+}
 """what names a command that nobody is told to type"""
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -52,7 +53,7 @@ def test_stop_ends_the_run_and_its_terminals_and_it_goes_on(project: Scripted) -
     assert (code, process.wait(timeout=60)) == (0, 128 + signal.SIGTERM), said
     assert f"process {process.pid}" in said
     assert "It has stopped, and its state is saved." in said
-    assert "Go on with it: quintet run" in said
+    assert re.search(r"Go on with it: \S+ -m quintet run\n", said)
     assert project.call("ps")[1] == "No terminals.\n"
     assert "terminal_lost" not in kinds(project), "a run that is being stopped replaces no terminal"
     assert kinds(project).count("terminal_created") == made == 5
@@ -111,7 +112,7 @@ def test_a_run_that_has_delivered_nothing_yet_goes_on_too() -> None:
         code, said = project.call("stop")
         process.wait(timeout=60)
         assert code == 0
-        assert "Go on with it: quintet run" in said
+        assert re.search(r"Go on with it: \S+ -m quintet run\n", said)
         project.script(story())
         code, said = project.call("run", "--plain", PROMPT="")
         assert code == 0, said
@@ -126,7 +127,7 @@ def test_all_ends_every_run_of_the_user(project: Scripted) -> None:
     code, said = project.call("stop", "--all")
     assert code == 0, said
     assert {first.wait(timeout=60), second.wait(timeout=60)} <= {0, 128 + signal.SIGTERM}
-    assert f"Go on with it: cd {other} && quintet run" in said
+    assert re.search(rf"Go on with it: cd {other} && \S+ -m quintet run\n", said)
     assert project.call("ps")[1] == "No terminals.\n"
     assert project.call("stop", "--all") == (0, "")
 

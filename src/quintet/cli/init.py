@@ -2,11 +2,11 @@
 
 import os
 import sys
-import textwrap
 from pathlib import Path
 
 import click
 
+from quintet.cli.hanging import hanging
 from quintet.config import Settings, load_settings
 from quintet.config.table import OWN_PROVIDERS
 from quintet.errors import ConfigError, RunError
@@ -44,11 +44,11 @@ def _tell_rights(wd: Path) -> None:
         settings = Settings()
     if found := rights(settings):
         told = f"{found.told}. {found.change}".strip(". ")
-        click.echo("\n" + textwrap.fill(f"{told[0].upper()}{told[1:]}.", 80))
+        click.echo("\n" + hanging("", f"{told[0].upper()}{told[1:]}."))
 
 
 def _tell(what: str, text: str) -> None:
-    click.echo(f"  {what:<14} {text}")
+    click.echo(hanging(f"  {what:<14} ", text))
 
 
 def _openspec(wd: Path, providers: list[str], wished: bool | None, yes: bool) -> bool:

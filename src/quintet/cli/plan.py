@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from quintet.cli.hanging import hanging
 from quintet.config import Settings, find_config, load_settings
 from quintet.loop.flow import Ask
 from quintet.loop.plan import Plan, plan
@@ -27,7 +28,7 @@ def show_plan(config_file: Path | None, flags: dict[str, Any], as_json: bool) ->
         return
     click.echo("The plan. Nothing is started.\n")
     for name, text in rows:
-        click.echo(f"  {name:<11} {text}")
+        click.echo(hanging(f"  {name:<11} ", text))
     if isinstance(found.step, Ask):
         click.echo(f"\nThe first prompt goes to {found.step.role}, {len(found.prompt)} characters:\n")
         click.echo("".join(f"  | {line}\n" for line in found.prompt.splitlines()), nl=False)

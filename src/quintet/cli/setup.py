@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from quintet.cli.hanging import hanging
 from quintet.cli.options import SettingsCommand, config_argument, setting_options
 from quintet.cli.status import wd_option
 from quintet.config.table import OWN_PROVIDERS
@@ -80,9 +81,9 @@ def doctor_command(config_file: Path | None, as_json: bool, **flags: Any) -> Non
         click.echo(json.dumps({"can_run": not failures, "checks": told}, ensure_ascii=False, indent=2))
         sys.exit(1 if failures else 0)
     for one in checks:
-        click.echo(f"{one.level:<8} {one.name:<12} {one.found}")
+        click.echo(hanging(f"{one.level:<8} {one.name:<12} ", one.found))
         if one.mend:
-            click.echo(f"{'':<21} -> {one.mend}")
+            click.echo(hanging(f"{'':<21} -> ", one.mend))
     click.echo("\nA run can start." if not failures else "\nA run could not start.")
     sys.exit(1 if failures else 0)
 

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from quintet import files
 from quintet.errors import RunError
 from quintet.loop.responses import TMP, make_tmp
+from quintet.program import program
 
 PID_FILE = TMP / "quintet.pid"
 _TRIES: Final = 10
@@ -60,7 +61,7 @@ def directory_lock(wd: Path, *, signed: bool = True) -> Iterator[None]:
         tries = 1
         while not _try(descriptor, fcntl.LOCK_EX):
             if tries == _TRIES:
-                raise RunError(f"{wd}: another run is at work here ({_holder(wd)}); quintet stop ends it")
+                raise RunError(f"{wd}: another run is at work here ({_holder(wd)}); {program()} stop ends it")
             tries += 1
             time.sleep(_PAUSE)
         if signed:

@@ -99,7 +99,7 @@ def attach(seat: Seat, *, read_only: bool = False) -> None:
     """Become a tmux client that shows the terminal."""
     _check_answers(seat)
     if not (os.isatty(0) and os.isatty(1)) or os.environ.get("TERM", "dumb") == "dumb":
-        raise ServerError(f"attach needs a terminal to show it in; quintet logs {seat.role} prints what it shows")
+        raise ServerError(f"attach needs a terminal to show it in; {program()} logs {seat.role} prints what it shows")
     environment = {name: value for name, value in os.environ.items() if name not in ("TMUX", "TMUX_PANE")}
     os.execve(  # noqa: S606 - nothing of this process is needed any more
         find_tmux(),

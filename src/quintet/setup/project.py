@@ -16,7 +16,6 @@ from quintet.config.schema import SCHEMA_KEY, json_schema
 from quintet.errors import RunError
 from quintet.loop import command
 from quintet.loop.responses import TMP
-from quintet.program import program
 from quintet.providers.registry import find_provider, provider_names
 from quintet.setup.tasks import TEMPLATE, shipped_template
 
@@ -55,7 +54,7 @@ def write_project(wd: Path, provider: str) -> Iterator[Act]:
     try:
         yield _settings(wd, provider)
         yield _schema(wd)
-        yield _write_new(wd, TEMPLATE, shipped_template(), f"what {program()} new begins with; change it as you like")
+        yield _write_new(wd, TEMPLATE, shipped_template(), "what new task files begin with; change it as you like")
         yield _ignore(wd)
     except OSError as error:
         raise RunError(f"{error.filename}: cannot be written ({error.strerror})") from None
@@ -74,7 +73,7 @@ def _settings(wd: Path, provider: str) -> Act:
         "verify_cmd": "",
         "post_processing": {"openspec_archive": False, "git_commit": False},
     }
-    return _write_new(wd, Path(CONFIG_FILE), _json(document), f"the settings; {program()} config shows all of them")
+    return _write_new(wd, Path(CONFIG_FILE), _json(document), "the settings")
 
 
 def _schema(wd: Path) -> Act:

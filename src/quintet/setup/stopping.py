@@ -17,6 +17,7 @@ from quintet.loop.saved import can_resume, without_terminals
 from quintet.loop.state import State, Status, load_state, save_state
 from quintet.loop.strays import is_folder_name
 from quintet.loop.terminals import exit_terminals
+from quintet.program import program
 from quintet.server.client import client_of
 from quintet.server.places import run_of
 from quintet.server.processes import has_ended
@@ -109,10 +110,10 @@ def end(target: Target, tell: Tell, *, keep_terminals: bool = False) -> None:
         if saved and saved.final_status is Status.RUNNING and (target.process or saved.session_name in ended):
             saved = _write_down(target, saved, ended=saved.session_name in ended, killed=killed)
     if keep_terminals:
-        tell("Its terminals stay: quintet attach ROLE shows one, quintet stop ends them.")
+        tell(f"Its terminals stay: {program()} attach ROLE shows one, {program()} stop ends them.")
     if saved and saved.final_status is Status.RUNNING and (target.process or saved.session_name in ended):
         again = "Go on with it" if can_resume(saved) else "It had done nothing yet. Begin anew"
-        tell(f"{again}: {_in(target.wd)}quintet run{'' if can_resume(saved) else ' TASK.md'}")
+        tell(f"{again}: {_in(target.wd)}{program()} run{'' if can_resume(saved) else ' TASK.md'}")
 
 
 def _end_process(target: Target, tell: Tell) -> bool:
