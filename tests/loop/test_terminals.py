@@ -34,6 +34,10 @@ class FakeServer:
     inputs: list[tuple[str, str]] = field(default_factory=list)
     wishes: list[tuple[str, str]] = field(default_factory=list)
     """session and lost terminal of each creation"""
+    said: str = ""
+    """the last lines of a terminal that has failed"""
+    told: Callable[[float], dict[str, Any]] = lambda _: {}
+    """more of a terminal, as a function of time"""
     first: int = 0
     """how many terminals there were before"""
 
@@ -59,6 +63,9 @@ class FakeServer:
     def get_reason(self, terminal_id: str) -> str:
         return f" (no {terminal_id})"
 
+    def get_last_words(self, terminal_id: str) -> str:
+        return f"; it said: {self.said}" if self.said and terminal_id else ""
+
     def send_input(self, terminal_id: str, message: str, *, seconds: float) -> None:
         assert seconds <= RENAME_SECONDS, "a server that hangs must not hold up the start"
         self._call("input", terminal_id)
@@ -74,7 +81,7 @@ class FakeServer:
         self._call("forget", terminal_id)
 
     def get_terminal(self, terminal_id: str) -> dict[str, Any]:
-        return {"id": terminal_id, "continues": self.wishes[-1][1]}
+        return {"id": terminal_id, "continues": self.wishes[-1][1], **self.told(self.clock.now())}
 
 
 class Stage:
@@ -114,6 +121,38 @@ def test_created_in_role_order_and_saved_one_by_one(stage: Stage) -> None:
     assert state.session_name == "s"
     known = [[terminal.id for terminal in one.terminals.values() if terminal.id] for one in stage.saved]
     assert known == [IDS[:i] for i in range(6)], "also before the first, so that its session is known"
+
+
+def test_a_start_that_fails_says_why(stage: Stage) -> None:
+    stage.server.said = "cannot be used with root/sudo"
+    stage.server.status = lambda terminal, _: ERROR if terminal == IDS[1] else IDLE
+    with pytest.raises(RunError, match=rf"\(no {IDS[1]}\); it said: cannot be used with root/sudo$"):
+        stage.init()
+
+
+def test_an_agent_without_a_login_is_told_of_at_once_and_not_waited_for(stage: Stage) -> None:
+    stage.server.told = lambda _: {"start_seconds": 90.0, "attached": False}
+    stage.server.status = lambda terminal, _: WAITING if terminal == IDS[2] else IDLE
+    with pytest.raises(RunError, match=rf"{IDS[2]}\): no {IDS[2]}; nobody did so within 90 s"):
+        stage.init()
+    (asked,) = [event for event in stage.events if isinstance(event, PermissionAsked)]
+    assert (asked.terminal, asked.reason) == (IDS[2], f"no {IDS[2]}")
+    assert 90 < stage.clock.now() < 92
+    assert stage.exited == set(IDS), "and nothing is left"
+
+
+def test_who_is_attached_is_given_the_time_to_log_in(stage: Stage) -> None:
+    stage.server.told = lambda now: {"start_seconds": 90.0, "attached": 60 < now < 300}
+    stage.server.status = lambda *_: WAITING
+    with pytest.raises(RunError, match="nobody did so"):
+        stage.init()
+    assert 389 < stage.clock.now() < 392, "counted from when the terminal was left"
+
+
+def test_a_login_in_time_lets_the_run_begin(stage: Stage) -> None:
+    stage.server.told = lambda _: {"start_seconds": 90.0, "attached": True}
+    stage.server.status = lambda _, now: WAITING if now < 200 else IDLE
+    assert stage.init().session_name == "s"
 
 
 def test_all_are_created_before_any_is_waited_for(stage: Stage) -> None:

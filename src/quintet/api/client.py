@@ -8,6 +8,7 @@ import httpx
 from pydantic import ValidationError
 
 from quintet.api.models import Failure
+from quintet.api.shown import last_lines
 from quintet.api.status import TerminalStatus
 from quintet.errors import ApiError, MaybeDone, NotJson, PassingFault, Refused, TerminalGone, Torn
 
@@ -162,6 +163,19 @@ class ApiClient:
         except ApiError:
             return ""
         return f" ({reason})" if isinstance(reason, str) and reason else ""
+
+    def get_last_words(self, terminal_id: str) -> str:
+        """The last lines that a failed terminal has shown, as the end of a message; empty where nobody tells."""
+        try:
+            if self.own:
+                shown = self.get_terminal(terminal_id).get("last_screen")
+            else:
+                path = f"{_terminal(terminal_id)}/output"
+                shown = self._request("GET", path, params={"mode": "full"}).get("output")
+        except ApiError:
+            return ""
+        said = last_lines(shown) if isinstance(shown, str) else ""
+        return f"; it said: {said}" if said else ""
 
     def get_failure(self, terminal_id: str) -> Failure | None:
         """Why the agent's last turn ended without an answer; None where it did not, or where nobody tells."""

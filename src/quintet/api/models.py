@@ -71,6 +71,10 @@ class Terminal(BaseModel):
         default=None, description="how its screen and its record have disagreed on the turn for long"
     )
     last_screen: str | None = Field(default=None, description="with status error: what the terminal showed last")
+    start_seconds: float | None = Field(
+        default=None, description="while it waits for its user before the first prompt: how long others wait for that"
+    )
+    attached: bool | None = Field(default=None, description="at the same time: whether somebody is attached to it")
     accept_key: str | None = Field(default=None, description="while it asks for permission: the key that says yes")
     usage: TokenUsage | None = None
     failure: Failure | None = None

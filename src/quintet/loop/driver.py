@@ -127,6 +127,7 @@ class Driver:
         state = replace(state, session_name=self._session_name(run_id))
         told = journal.RunStarted(run_id=run_id, wd=state.wd, start_agent=settings.start_agent)
         more = {"start_commit": state.start_commit, "dirty": dirty_paths(settings), "session": state.session_name}
+        more["task_file"] = settings.prompt_file
         self.emit(told.model_copy(update=more))
         if settings.post_git_commit and (dirty := uncommitted(settings)):
             text = f"the work tree has {len(dirty)} uncommitted changes; they will be in the commit after a PASS"

@@ -32,6 +32,8 @@ class RunStarted(_Event):
     """what was not committed when it began, relative to the project; None where nobody looked"""
     session: str = ""
     """the server's name for the terminals, where it is known beforehand"""
+    task_file: str = ""
+    """empty where the task is a setting"""
 
 
 class RunResumed(_Event):

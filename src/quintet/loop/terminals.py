@@ -114,19 +114,17 @@ class Terminals:
 
     def _wait_until_ready(self, state: State, roles: Sequence[Role], begun: float, *, resumed: bool) -> None:
         waiting = list(roles)
-        asking: set[Role] = set()
+        asking: dict[Role, float] = {}
         while waiting:
             for role in list(waiting):
                 terminal = state.terminals[role.name]
                 status = self._reach(terminal.id)
                 asks = status is TerminalStatus.WAITING_USER_ANSWER
                 if status is TerminalStatus.ERROR or (asks and resumed):
-                    reason = self.api.get_reason(terminal.id)
-                    raise RunError(f"{role} (terminal {terminal.id}): {terminal.provider} did not start{reason}")
-                if asks and role not in asking:
-                    asking.add(role)
-                    reason = self.api.get_reason(terminal.id).strip(" ()")
-                    self.emit(PermissionAsked(role=role.name, terminal=terminal.id, accepted=False, reason=reason))
+                    why = f"{self.api.get_reason(terminal.id)}{self.api.get_last_words(terminal.id)}"
+                    raise RunError(f"{role} (terminal {terminal.id}): {terminal.provider} did not start{why}")
+                if asks:
+                    self._ask_user(role, terminal.id, asking)
                 if status in AT_REST:
                     waiting.remove(role)
                     self._tell_ready(role, state, round(self.clock.now() - begun, 3), resumed=resumed)
@@ -137,6 +135,22 @@ class Terminals:
                 )
             if waiting:
                 self.clock.sleep(LOOK_SECONDS)
+
+    def _ask_user(self, role: Role, terminal: str, asking: dict[Role, float]) -> None:
+        """Tell the user what the agent cannot start without; raise where nobody comes to settle it.
+
+        `asking` has by role when that was told, or when somebody was last seen at the terminal.
+        """
+        reason = self.api.get_reason(terminal).strip(" ()")
+        if role not in asking:
+            asking[role] = self.clock.now()
+            self.emit(PermissionAsked(role=role.name, terminal=terminal, accepted=False, reason=reason))
+        told = self.api.get_terminal(terminal)
+        if told.get("attached"):
+            asking[role] = self.clock.now()
+        limit = told.get("start_seconds")
+        if isinstance(limit, int | float) and self.clock.now() - asking[role] > limit:
+            raise RunError(f"{role} (terminal {terminal}): {reason}; nobody did so within {limit:g} s")
 
     def _tell_ready(self, role: Role, state: State, seconds: float, *, resumed: bool) -> None:
         terminal, continues = state.terminals[role.name], ""

@@ -15,6 +15,7 @@ from fastapi.security import HTTPBearer
 from quintet import __version__
 from quintet.api import models
 from quintet.api.models import OutputMode, TerminalId
+from quintet.api.shown import last_lines
 from quintet.api.status import AT_REST, TerminalStatus
 from quintet.server import answering, delivery
 from quintet.server.asked import check_length, new_session_name, wish
@@ -24,7 +25,7 @@ from quintet.server.picture import picture
 from quintet.server.places import session_name
 from quintet.server.refusals import BadRequest, Conflict
 from quintet.server.session import Session, Wish
-from quintet.server.terminal import MUTE, Report, Terminal
+from quintet.server.terminal import MUTE, Report, Terminal, count_viewers
 
 _KEY = re.compile(r"Up|Down|Left|Right|Enter|Tab|Escape|Space|BSpace|[A-Za-z0-9]|[CMS]-[A-Za-z0-9]")
 _DISPATCH = re.compile(r"[A-Za-z0-9._:-]{1,128}")
@@ -56,6 +57,7 @@ async def _describe(terminal: Terminal, report: Report | None = None) -> models.
     usage = report.record.usage if report.record is not None else None
     failure = report.record.failure if report.record is not None and report.status in AT_REST else None
     waits = report.status is TerminalStatus.WAITING_USER_ANSWER and facts.ready
+    needs_user = report.status is TerminalStatus.WAITING_USER_ANSWER and bool(terminal.needs)
     return models.Terminal(
         id=facts.id,
         name=facts.name,
@@ -77,6 +79,8 @@ async def _describe(terminal: Terminal, report: Report | None = None) -> models.
         doubt=report.doubt,
         last_screen=look.screen.text.rstrip() if report.status is TerminalStatus.ERROR else None,
         accept_key=terminal.provider.accept_key if waits and terminal.provider.is_permission(look.screen) else None,
+        start_seconds=terminal.provider.start_seconds if needs_user else None,
+        attached=await count_viewers(terminal.tmux) > 0 if needs_user else None,
         failure=models.Failure(**asdict(failure)) if failure is not None else None,
         continues=facts.continues or None,
         usage=models.TokenUsage(**asdict(usage)) if usage is not None else None,
@@ -103,7 +107,7 @@ async def _until_ready(session: Session, terminal: Terminal) -> models.Terminal:
             await asyncio.wait([terminal.start], timeout=0.1)
     report = await terminal.report()
     if report.status is TerminalStatus.ERROR:
-        shown = " / ".join(line.strip() for line in terminal.seen.screen.text.split("\n") if line.strip())[-500:]
+        shown = last_lines(terminal.seen.screen.text)
         await session.delete(terminal)
         raise BadRequest(f"Failed to create terminal: {report.reason}; it showed: {shown}")
     return await _describe(terminal, report)

@@ -22,7 +22,7 @@ from quintet.server.places import PROJECT, Places
 from quintet.server.processes import end_processes, has_ended, is_stopped
 from quintet.server.refusals import BadRequest, Conflict, NotFound, Silent, TmuxError
 from quintet.server.sockets import end_server, is_live, server_pid
-from quintet.server.terminal import MUTE, Terminal
+from quintet.server.terminal import MUTE, Terminal, count_viewers
 from quintet.server.tmux import Tmux, quote
 
 OWNER: Final = "@quintet-owner"
@@ -295,11 +295,7 @@ class Session:
 
     async def viewers(self) -> int:
         """How many people are attached."""
-        try:
-            clients = await self._tmux.run("list-clients -F '#{client_control_mode}'")
-        except TmuxError:
-            return 0
-        return clients.count("0")
+        return await count_viewers(self._tmux)
 
     def _connection(self) -> Tmux:
         return Tmux(self.places.socket(self.name), self._output, self._lost)

@@ -330,6 +330,15 @@ class Terminal:
         return (lines[0] if lines else "") or self.facts.cwd
 
 
+async def count_viewers(tmux: Tmux) -> int:
+    """How many people are attached to a session."""
+    try:
+        clients = await tmux.run("list-clients -F '#{client_control_mode}'")
+    except TmuxError:
+        return 0
+    return clients.count("0")
+
+
 def _ending(code: str, number: str) -> str:
     if number:
         return f"its program was ended by signal {number}"

@@ -1,5 +1,7 @@
 """What somebody can do who finds a run that is not a PASS."""
 
+import shlex
+
 from quintet.program import program
 from quintet.roles import PROGRAMMER, TESTER
 from quintet.watch.figures import one_line
@@ -40,13 +42,23 @@ def _go_on(run: Run) -> list[Advice]:
     if run.left_behind:
         return [("Another run has begun here since, so this one is left behind. What it did is in ", _folder(run))]
     if not run.resumable:
-        nothing = "There is nothing to go on with: it stopped before its agents had done anything. Start anew: "
-        return [(nothing, Code(f"{program()} run"))]
+        nothing = "There is nothing to go on with: it stopped before its agents had done anything. Mend that, then "
+        return [
+            (f"{nothing}start anew: ", Code(_start_anew(run)), f" in {run.wd or 'the project'}, with its settings.")
+        ]
     terminals = "; its terminals were ended, so new ones get the same step" if run.cleaned_up else ""
     rest = f" in {run.wd or 'the project'}, with the same settings as before{terminals}."
     if run.max_tokens:
         return [("Give it more tokens, and it goes on where it stopped: ", Code(higher_limit(run)), rest)]
     return [("It goes on where it stopped: ", Code(f"{program()} run"), rest)]
+
+
+def _start_anew(run: Run) -> str:
+    """The command that gives the same task to a new run."""
+    task = run.task_file
+    if run.wd and task.startswith(f"{run.wd}/"):
+        task = task.removeprefix(f"{run.wd}/")
+    return f"{program()} run {shlex.quote(task)}" if task else f"{program()} run"
 
 
 def higher_limit(run: Run) -> str:

@@ -32,6 +32,8 @@ class Run:
     id: str = ""
     wd: str = ""
     start_agent: str = ""
+    task_file: str = ""
+    """empty where the task was a setting"""
     start_commit: str = ""
     dirty: tuple[str, ...] | None = None
     """what was not committed when it began; None where that is not known"""
@@ -175,7 +177,7 @@ class _Growing:
         self._set(events=self._run.events + 1)
         match event:
             case journal.RunStarted():
-                self._set(id=event.run_id, wd=event.wd, start_agent=event.start_agent)
+                self._set(id=event.run_id, wd=event.wd, start_agent=event.start_agent, task_file=event.task_file)
                 self._set(start_commit=event.start_commit, dirty=event.dirty)
             case journal.RunResumed():
                 self._set(id=event.run_id, status=RUNNING, resumes=self._run.resumes + 1)
