@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "api": set[str](),
     "providers": {"api.status"},
     "server": {"api", "providers"},
-    "watch": {"loop.journal", "loop.lock", "loop.state", "api"},
+    "watch": {"loop.journal", "loop.lock", "loop.state", "loop.task", "api"},
     "demo": set[str](),
     "setup": {"api", "config", "loop", "providers", "server", "watch"},
 }

@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import shutil
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -237,6 +239,83 @@ def test_the_same_prompt_or_none_on_resume_is_no_warning(project: Project, promp
     done = project.run(PROMPT=prompt)
     assert done.code == 0
     assert "differs" not in done.text
+
+
+OTHER = TASK.replace("greeting", "farewell")
+
+
+@pytest.fixture
+def other(project: Project) -> Path:
+    """Another task than that of the saved run."""
+    project.saved_run()
+    path = project.wd / "b.md"
+    path.write_text(OTHER, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("words", [["b.md"], ["--prompt-file", "b.md"], ["--prompt", OTHER], ["b.md", "--dry-run"]])
+@pytest.mark.usefixtures("other")
+def test_another_task_on_the_command_line_is_refused(project: Project, words: list[str]) -> None:
+    before = project.state_file.read_bytes()
+    done = project.run(*words, PROMPT=None)
+    assert (done.code, done.out, len(done.err.splitlines())) == (1, "", 1), done.text
+    assert f"the unfinished run {project.state['run_id']} here has another task" in done.err
+    assert "-m quintet run. Drop it: " in done.err
+    assert project.state_file.read_bytes() == before
+    assert project.stub.prompts == []
+    assert not list(project.wd.glob(".tmp/20*/journal.jsonl")), "nothing was begun"
+
+
+@pytest.mark.usefixtures("other")
+def test_the_ways_that_the_refusal_names_work(project: Project) -> None:
+    git = ["git", "-c", "user.name=T", "-c", "user.email=t@localhost"]
+    for words in (["init", "--quiet"], ["commit", "--quiet", "--allow-empty", "--message", "Begin"]):
+        subprocess.run([*git, *words], cwd=project.wd, env=project.env, check=True)
+    said = project.run("b.md", PROMPT=None, WD=None).err
+    ways = dict(re.findall(r"(Go on with it|Drop it|Start this one beside it): (.+?)(?:\. |$)", said.strip()))
+
+    def follow(way: str) -> tuple[int, str]:
+        env = {name: value for name, value in project.env.items() if name not in ("PROMPT", "WD")}
+        done = subprocess.run(
+            ["sh", "-c", ways[way]], cwd=project.wd, env=env, capture_output=True, text=True, check=False, timeout=60
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    code, text = follow("Start this one beside it")
+    assert code == 0, text
+    assert json.loads((project.wd.with_name("project-2") / ".tmp/quintet-state.json").read_text())["prompt"] == OTHER
+    assert project.state["final_status"] == "RUNNING"
+    code, text = follow("Go on with it")
+    assert (code, project.state["prompt"]) == (0, TASK), text
+    project.saved_run()
+    code, text = follow("Drop it")
+    assert (code, project.state["prompt"]) == (0, OTHER), text
+
+
+def test_the_same_task_on_the_command_line_goes_on(project: Project, other: Path) -> None:
+    other.write_text(TASK, encoding="utf-8")
+    assert project.run("b.md", PROMPT=None).code == 0
+    assert project.roles == RETRY
+
+
+@pytest.mark.usefixtures("other")
+def test_a_task_of_the_environment_that_differs_is_a_warning(project: Project) -> None:
+    done = project.run(PROMPT=None, PROMPT_FILE="b.md")
+    assert (done.code, project.state["prompt"]) == (0, TASK)
+    assert "warning: the prompt differs" in done.out
+
+
+def test_a_new_run_ends_the_terminals_of_the_one_that_is_over(project: Project) -> None:
+    assert project.run().code == 0
+    first = project.state["run_id"]
+    done = project.run()
+    assert done.code == 0
+    assert f"the earlier run {first} is over (PASS); its terminals are ended" in done.out
+    assert sorted(call.path for call in project.stub.of("POST", "/exit")) == [
+        f"/terminals/0000000{n}/exit" for n in range(1, 6)
+    ]
+    project.stub.terminals.clear()
+    assert "terminals are ended" not in project.run().out, "there were none to end"
 
 
 def test_the_saved_api_is_used_where_none_is_given(project: Project) -> None:

@@ -1,6 +1,7 @@
 """The settings table as command-line options, and the files that a command is given."""
 
-from collections.abc import Callable, Sequence
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -99,6 +100,13 @@ def one_task(task_file: Path, by_flag: str | None) -> str:
     if by_flag is not None:
         raise ConfigError(f"the task file is named twice: {task_file} and --prompt-file {by_flag}; name one")
     return str(task_file)
+
+
+def task_named_in(flags: Mapping[str, Any]) -> str:
+    """The task that the command line itself names, as one types it; empty where it names none."""
+    if flags.get("prompt_file"):
+        return shlex.quote(str(Path(flags["prompt_file"]).absolute()))
+    return "--prompt TEXT" if flags.get("prompt") else ""
 
 
 def _is_config(path: Path) -> bool:

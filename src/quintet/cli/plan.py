@@ -8,18 +8,19 @@ from typing import Any
 import click
 
 from quintet.cli.hanging import hanging
+from quintet.cli.options import task_named_in
 from quintet.config import Settings, find_config, load_settings
 from quintet.loop.flow import Ask
 from quintet.loop.plan import Plan, plan
+from quintet.loop.task import title_of
 from quintet.roles import ROLES
 from quintet.setup.rights import rights
-from quintet.watch.summary import title_of
 
 
 def show_plan(config_file: Path | None, flags: dict[str, Any], as_json: bool) -> None:
     """Print what a run would do; nothing is written and nothing is started."""
     loaded = load_settings(config_file, os.environ, flags, Path.cwd())
-    found = plan(loaded.settings)
+    found = plan(loaded.settings, task_named_in(flags))
     config = config_file or find_config(os.environ, flags, Path.cwd())
     rows = _rows(loaded.settings, found, config)
     if as_json:

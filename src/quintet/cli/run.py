@@ -11,16 +11,17 @@ from typing import Any
 import click
 
 from quintet.api.client import ApiClient
+from quintet.cli.options import task_named_in
 from quintet.config import Settings, load_settings
 from quintet.loop.driver import Driver
 from quintet.loop.journal import Event, Journal, Noted, RunResumed, Warned
 from quintet.loop.plan import check_settings
 from quintet.loop.responses import TMP
+from quintet.loop.task import title_of
 from quintet.server.client import client_of
 from quintet.setup.at_work import at_work
 from quintet.setup.rights import rights
 from quintet.watch.showing import showing
-from quintet.watch.summary import title_of
 
 SCRIPTED, SCENARIO_VARIABLE = "scripted", "QUINTET_SCENARIO"
 
@@ -47,7 +48,7 @@ def run(
                     show.earlier(list(Journal(settings.wd / TMP / event.run_id / "journal.jsonl").read())[:-1])
                 show(event)
 
-            driver = Driver(settings, partial(_connect, settings.wd, servers), [tell])
+            driver = Driver(settings, partial(_connect, settings.wd, servers), [tell], named=task_named_in(flags))
             for warning in (*loaded.warnings, *_without_script(settings, env)):
                 driver.emit(Warned(text=warning))
             for sentence in _rights(settings):

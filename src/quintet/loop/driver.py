@@ -35,6 +35,7 @@ from quintet.loop.responses import Responses
 from quintet.loop.saved import (
     Found,
     can_resume,
+    check_task,
     find_saved,
     has_all_terminals,
     leave_behind,
@@ -64,6 +65,8 @@ class Driver:
     connect: Connect
     listeners: Sequence[Listener] = ()
     clock: Clock = RealClock()
+    named: str = ""
+    """the task that the command line names, as one types it; where it names none, an unfinished run goes on"""
 
     def __post_init__(self) -> None:
         self.signals = Signals()
@@ -102,6 +105,8 @@ class Driver:
 
     def _run(self) -> int:
         found = find_saved(self.settings, self.books.warn)
+        if found.resumable:
+            check_task(found.resumable, self.settings, self.named)
         task = self._resume(found.resumable) if found.resumable else self._start(found)
         while not isinstance(step := flow.next_step(self.state, self.settings), Finished):
             self._carry_out(step, task)
@@ -132,7 +137,7 @@ class Driver:
         if settings.post_git_commit and (dirty := uncommitted(settings)):
             text = f"the work tree has {len(dirty)} uncommitted changes; they will be in the commit after a PASS"
             self.books.warn(text)
-        leave_behind(found, settings, self.handoff.api, self.books.warn)
+        leave_behind(found, settings, self.handoff.api, self.emit)
         self.books.save(self.terminals.init_new_run(state, self.books.write_partial))
         return task
 

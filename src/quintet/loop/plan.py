@@ -8,7 +8,7 @@ from quintet.loop import flow
 from quintet.loop.flow import Ask, Step
 from quintet.loop.prompts import Prompts
 from quintet.loop.prompts.own import check_own_texts
-from quintet.loop.saved import why_not
+from quintet.loop.saved import check_task, why_not
 from quintet.loop.state import State, load_state
 from quintet.loop.task import given_task, saved_task
 
@@ -26,10 +26,12 @@ class Plan:
     """the run that is gone on with; empty for a new one"""
 
 
-def plan(settings: Settings) -> Plan:
+def plan(settings: Settings, named: str = "") -> Plan:
     """The same decisions as those of a run, and the same errors."""
     check_settings(settings)
     saved = _resumable(settings)
+    if saved:
+        check_task(saved, settings, named)
     task = saved_task(saved.prompt, settings) if saved else given_task(settings)
     state = saved or flow.first_state(State(wd=str(settings.wd)), settings)
     step = flow.next_step(state, settings)

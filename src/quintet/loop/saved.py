@@ -1,6 +1,8 @@
 """The saved run in a project: whether to go on with it, and where it is kept when a new one begins."""
 
+import os
 import secrets
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,10 +13,14 @@ from quintet import files
 from quintet.api.client import ApiClient
 from quintet.config import Settings
 from quintet.errors import RunError, StateError
+from quintet.loop.journal import Event, Noted, Warned
+from quintet.loop.postprocess import start_commit
 from quintet.loop.responses import TMP
 from quintet.loop.state import State, Status, load_state, put_aside
 from quintet.loop.strays import find_strays, is_folder_name
-from quintet.loop.terminals import end_session
+from quintet.loop.task import title_of
+from quintet.loop.terminals import end_session, exit_terminals, is_there
+from quintet.program import program
 
 
 class Found(NamedTuple):
@@ -62,20 +68,24 @@ def archive_state(settings: Settings, saved: State) -> Path:
     return target
 
 
-def leave_behind(found: Found, settings: Settings, api: ApiClient, warn: Callable[[str], None]) -> None:
-    """Archive an old state; of runs that never came to their terminals, or lost their state, end what they had."""
+def leave_behind(found: Found, settings: Settings, api: ApiClient, emit: Callable[[Event], None]) -> None:
+    """Archive an old state and end its terminals: agents that nobody waits for may go on changing the project."""
     for stray in found.strays:
         end_session(api, stray)
     old = found.old
     if old is None:
         return
     target = archive_state(settings, old)
-    if old.final_status is not Status.RUNNING:
-        return
-    if has_all_terminals(old):
-        warn(f"the unfinished run {old.run_id} is left behind; its state is {target}")
-    elif old.api == settings.api:
-        end_session(api, old)
+    ended = ""
+    if old.api == settings.api:
+        living = any(is_there(api, terminal.id) for terminal in old.terminals.values())
+        end = end_session if api.own else exit_terminals
+        ended = "its terminals are ended" if end(api, old) and living else ""
+    if old.final_status is not Status.RUNNING and ended:
+        emit(Noted(text=f"the earlier run {old.run_id} is over ({old.final_status}); {ended}"))
+    elif old.final_status is Status.RUNNING and has_all_terminals(old):
+        told = "is left behind" + (f", and {ended}" if ended else "")
+        emit(Warned(text=f"the unfinished run {old.run_id} {told}; its state is {target}"))
 
 
 def has_all_terminals(saved: State) -> bool:
@@ -96,6 +106,29 @@ def without_terminals(saved: State) -> State:
 
 def new_run_id() -> str:
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
+
+
+def check_task(saved: State, settings: Settings, named: str) -> None:
+    """Refuse to go on with a run where the command line names another task; `named` is how it does that."""
+    if not named or not saved.prompt.strip() or settings.prompt.strip() == saved.prompt.strip():
+        return
+    run = f"{program()} run"
+    raise RunError(
+        f'the unfinished run {saved.run_id} here has another task, "{title_of(saved.prompt)}". '
+        f"Go on with it: {run}. Drop it: {run} --no-resume {named}. "
+        f"Start this one beside it: {_beside(settings.wd)} && {run} {named}"
+    )
+
+
+def _beside(wd: Path) -> str:
+    """The shell line that makes a second copy of a project and goes there."""
+    number = 2
+    while (other := wd.with_name(f"{wd.name}-{number}")).exists():
+        number += 1
+    there = shlex.quote(os.path.relpath(other, wd))
+    is_whole = (wd / ".git").exists() and start_commit(wd)
+    copy = f"git worktree add {there}" if is_whole else f"cp -R . {there} && rm -rf {there}/{TMP}"
+    return f"{copy} && cd {there}"
 
 
 def why_not(saved: State, wd: Path) -> str:

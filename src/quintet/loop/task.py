@@ -1,13 +1,16 @@
 """The task file: an explore summary for those who build, a scenario test for the one who tests."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from quintet.config import Settings
 from quintet.errors import TaskError
 from quintet.loop.lint import EXPLORE_HEADER, SCENARIO_HEADER, lint, sections_of
 from quintet.program import program
 
-__all__ = ["EXPLORE_HEADER", "SCENARIO_HEADER", "Task", "given_task", "parse_task", "saved_task"]
+__all__ = ["EXPLORE_HEADER", "SCENARIO_HEADER", "Task", "given_task", "parse_task", "saved_task", "title_of"]
+
+_HEADERS: Final = "***"
 
 
 @dataclass(frozen=True)
@@ -44,3 +47,9 @@ def saved_task(prompt: str, settings: Settings) -> Task:
         if not settings.prompt.strip():
             raise
         return given_task(settings)
+
+
+def title_of(task: str) -> str:
+    """The first line of a task that is no header."""
+    lines = (line.strip(" #*-") for line in task.splitlines() if not line.startswith(_HEADERS))
+    return next((line for line in lines if line), "")[:160]

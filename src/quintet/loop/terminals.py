@@ -257,6 +257,14 @@ def end_session(api: ApiClient, state: State) -> bool:
     return _at_once(api.delete_session, [state.session_name]) and ended
 
 
+def is_there(api: ApiClient, terminal: str) -> bool:
+    """Whether a terminal lives, as far as its server tells at once."""
+    try:
+        return bool(terminal) and api.get_status(terminal, REACH_SECONDS) is not TerminalStatus.ERROR
+    except ApiError:
+        return False
+
+
 def _at_once(order: Callable[[str], None], ids: Sequence[str]) -> bool:
     answered: list[str] = []
     wanted = [name for name in ids if name]

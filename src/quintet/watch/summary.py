@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from quintet.loop.task import title_of
 from quintet.roles import ROLES, TESTER, Role
 from quintet.watch.advice import NEVER_APPROVED, Advice, advise
 from quintet.watch.changes import Changes, File, changes
@@ -17,7 +18,6 @@ from quintet.watch.values import OUTCOME_WORDS, Handoff, Outcome, Tokens
 
 LONGEST_EVIDENCE: Final = 200
 """lines of a test report that are shown; the file has them all"""
-_HEADERS: Final = "***"
 _NO_PLURAL: Final = (NEVER_APPROVED, "no reply")
 
 
@@ -183,12 +183,6 @@ def task_title(folder: Path, run_id: str) -> str:
         if state and state.run_id == run_id:
             return title_of(state.prompt)
     return ""
-
-
-def title_of(task: str) -> str:
-    """The first line of a task that is no header."""
-    lines = (line.strip(" #*-") for line in task.splitlines() if not line.startswith(_HEADERS))
-    return next((line for line in lines if line), "")[:160]
 
 
 def _evidence(folder: Path, handoff: Handoff) -> list[Evidence]:
