@@ -39,7 +39,8 @@ def run(
     settings = loaded.settings
     check_settings(settings)
     with at_work(settings.wd), ExitStack() as servers:
-        with showing(settings.wd, plain=plain, as_json=as_json, must_go_on=True) as show:
+        every = settings.progress_seconds
+        with showing(settings.wd, plain=plain, as_json=as_json, must_go_on=True, progress_seconds=every) as show:
             show.title(title_of(settings.prompt))
 
             def tell(event: Event) -> None:

@@ -19,6 +19,7 @@ LOOK_SECONDS = 0.25
 @click.option("--json", "as_json", is_flag=True, help="Print the journal as it grows.")
 def watch_command(run: str | None, wd: Path, plain: bool, as_json: bool) -> None:
     """Watch a run until it ends; by default the newest."""
+    from quintet.config import Settings  # noqa: PLC0415
     from quintet.watch.model import GONE, RUNNING  # noqa: PLC0415
     from quintet.watch.runs import JOURNAL, Tail, as_seen, find_run  # noqa: PLC0415
     from quintet.watch.showing import showing  # noqa: PLC0415
@@ -27,7 +28,7 @@ def watch_command(run: str | None, wd: Path, plain: bool, as_json: bool) -> None
     folder = find_run(wd, run)
     tail = Tail(folder / JOURNAL)
     try:
-        with showing(wd, plain=plain, as_json=as_json) as show:
+        with showing(wd, plain=plain, as_json=as_json, progress_seconds=Settings().progress_seconds) as show:
             show.title(task_title(folder, folder.name))
             while True:
                 # asked before the look, so that what it wrote last is not missed

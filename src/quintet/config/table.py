@@ -268,6 +268,13 @@ class Settings:
         "https://ntfy.sh",
         "ntfy server, by default the public one",
     )
+    progress_seconds: float = _row(
+        "PROGRESS_SECONDS",
+        "progress_seconds",
+        Seconds(),
+        60.0,
+        "time after which `--plain` says who is at work when nothing else was said; 0: never",
+    )
     prices: Mapping[str, Mapping[str, float]] | None = _row(
         "PRICES",
         "prices",

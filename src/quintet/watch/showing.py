@@ -2,11 +2,14 @@
 
 import os
 import sys
+import threading
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, Protocol, Self
 
 import click
 
@@ -15,8 +18,11 @@ from quintet.program import program
 from quintet.watch.figures import one_line, time_of_day
 from quintet.watch.lines import line_for
 from quintet.watch.model import seconds_of
+from quintet.watch.progress import Progress
 
 _GONE: Final = "The run's process is gone; {} run goes on with it."
+
+_LOOK_SECONDS: Final = 1.0
 
 
 class Show(Protocol):
@@ -51,12 +57,42 @@ class _Printing:
             os.dup2(os.open(os.devnull, os.O_WRONLY), (sys.stderr if err else sys.stdout).fileno())
 
 
+@dataclass(frozen=True)
 class Lines(_Printing):
     """One line for each event, with its time; why a run stopped goes to the error stream."""
 
+    progress: Progress
+
     def __call__(self, event: Event) -> None:
+        self.progress.add(event)
         line = f"{time_of_day(seconds_of(event.at))} {one_line(line_for(event))}"
         self.echo(line, err=isinstance(event, RunStopped))
+
+    def earlier(self, events: Sequence[Event]) -> None:
+        for event in events:
+            self.progress.add(event)
+
+    def tick(self, now: float) -> None:
+        """Say who is at work, where nothing was said for long."""
+        if line := self.progress.due(now):
+            self.echo(f"{time_of_day(now)} {line}")
+
+    @contextmanager
+    def ticking(self) -> Iterator[Self]:
+        """Look at the clock in a thread of its own, until the run is over."""
+        over = threading.Event()
+
+        def look() -> None:
+            with suppress(BrokenPipeError):
+                while not over.wait(min(self.progress.every, _LOOK_SECONDS)):
+                    self.tick(time.time())
+
+        if self.progress.every > 0:
+            threading.Thread(target=look, name="quintet-progress", daemon=True).start()
+        try:
+            yield self
+        finally:
+            over.set()
 
     def title(self, text: str) -> None:
         """Lines have none."""
@@ -79,12 +115,17 @@ class JournalLines(_Printing):
 
 
 @contextmanager
-def showing(wd: Path, *, plain: bool = False, as_json: bool = False, must_go_on: bool = False) -> Iterator[Show]:
+def showing(
+    wd: Path, *, plain: bool = False, as_json: bool = False, must_go_on: bool = False, progress_seconds: float = 0.0
+) -> Iterator[Show]:
     """The way that was asked for; the live view only where there is a terminal that can draw it."""
     if as_json:
         yield JournalLines(must_go_on)
     elif plain or not sys.stdout.isatty() or os.environ.get("TERM", "dumb") == "dumb":
-        yield Lines(must_go_on)
+        from quintet.watch.terminals import at_work  # noqa: PLC0415
+
+        with Lines(must_go_on, Progress(progress_seconds, partial(at_work, wd))).ticking() as lines:
+            yield lines
     else:
         from quintet.watch.live import LiveView  # noqa: PLC0415 - rich is loaded only where it draws
         from quintet.watch.terminals import statuses  # noqa: PLC0415

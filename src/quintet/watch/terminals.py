@@ -9,6 +9,7 @@ from urllib.parse import quote
 import httpx
 
 from quintet.watch.model import Run
+from quintet.watch.progress import AtWork
 from quintet.watch.runs import TMP
 
 DISCOVERY: Final = "server.json"
@@ -44,11 +45,34 @@ def _is_loopback(url: Any) -> bool:
 
 def statuses(wd: Path, run: Run) -> dict[str, str]:
     """By role how its terminal stands; nothing where nobody can tell."""
+    paths = {role: _path(terminal) for role, (terminal, _) in run.terminals.items()}
+    told = _answers(wd, list(paths.values()))
+    found = {role: told.get(path, {}).get("status") for role, path in paths.items()}
+    return {role: status for role, status in found.items() if isinstance(status, str)}
+
+
+def at_work(wd: Path, run: Run, role: str) -> AtWork:
+    """What the terminal of a role tells of its present turn."""
+    terminal = run.terminals.get(role, ("", ""))[0]
+    about, screen = _path(terminal), f"{_path(terminal)}/screen"
+    told = _answers(wd, [about, screen] if terminal else [])
+    usage, text = told.get(about, {}).get("usage"), told.get(screen, {}).get("text")
+    counts = [usage.get(name) for name in ("input_tokens", "output_tokens")] if isinstance(usage, dict) else []
+    tokens = sum(number for number in counts if type(number) is int and number > 0)
+    return AtWork(tokens, text if isinstance(text, str) else "")
+
+
+def _path(terminal: str) -> str:
+    return f"/terminals/{quote(terminal, safe='')}"
+
+
+def _answers(wd: Path, paths: list[str]) -> dict[str, dict[str, Any]]:
+    """What the run's server answers at these paths; what it does not answer is left out."""
     server = find_server(wd)
     if server is None:
         return {}
     headers = {"Authorization": f"Bearer {server.token}"} if server.token else {}
-    found = {}
+    found: dict[str, dict[str, Any]] = {}
     try:
         # on loopback there is nothing to verify, and reading the certificates would cost more than all else
         with httpx.Client(
@@ -58,11 +82,11 @@ def statuses(wd: Path, run: Run) -> dict[str, str]:
             trust_env=False,
             verify=False,  # noqa: S501
         ) as http:
-            for role, (terminal, _) in run.terminals.items():
-                answer = http.get(f"/terminals/{quote(terminal, safe='')}")
-                told = answer.json() if answer.is_success else {}
-                if isinstance(told, dict) and isinstance(told.get("status"), str):
-                    found[role] = told["status"]
+            for path in paths:
+                answer = http.get(path)
+                told = answer.json() if answer.is_success else None
+                if isinstance(told, dict):
+                    found[path] = told
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError):
         return found
     return found
