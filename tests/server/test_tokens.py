@@ -277,7 +277,7 @@ def test_a_file_that_was_readable_by_others_is_made_private(tmp_path: Path) -> N
 def test_two_at_one_address_do_not_take_each_others_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("quintet.server.tokens.LOCK_SECONDS", 0.0)
     with leave_token(tmp_path, "127.0.0.1", 4711, TOKEN):
-        with pytest.raises(ServerError, match="another quintet serve"), leave_token(tmp_path, "127.0.0.1", 4711, "b"):
+        with pytest.raises(ServerError, match="another server"), leave_token(tmp_path, "127.0.0.1", 4711, "b"):
             pytest.fail("it was taken")
         assert find_token("http://127.0.0.1:4711", tmp_path) == TOKEN
 

@@ -14,7 +14,7 @@ LONGEST_BODY: Final = 32 * 1024 * 1024
 """bytes: 4 MB of text with every character escaped"""
 TOKEN_NEEDED: Final = (
     "A bearer token is needed: Quintet's commands find it where the same user has started the server; elsewhere set "
-    "QUINTET_TOKEN, or start quintet serve with --no-token"
+    "QUINTET_TOKEN, or start that server with --no-token"
 )
 _MOST_DIGITS: Final = 18
 _ONCE: Final = ("host", "origin", "authorization", "sec-fetch-site")

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from quintet.errors import ServerError
+from quintet.program import program
 from quintet.server.places import default_root, make_private
 
 FOLDER: Final = "servers"
@@ -104,7 +105,7 @@ def _lock(path: Path) -> int:
         except BlockingIOError:
             if time.monotonic() > deadline:
                 os.close(descriptor)
-                raise ServerError(f"{path}: another quintet serve is at work at this address") from None
+                raise ServerError(f"{path}: another server is at work at this address") from None
             time.sleep(0.01)
         except BaseException:
             os.close(descriptor)
@@ -122,7 +123,7 @@ def _is_at(path: Path, descriptor: int) -> bool:
 def _check(path: Path, descriptor: int) -> None:
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode) or found.st_uid != os.getuid():
-        raise ServerError(f"{path}: is not a file of yours; remove it, then start quintet serve again")
+        raise ServerError(f"{path}: is not a file of yours; remove it, then start {program()} serve again")
 
 
 def _read(path: Path, url: str) -> str:

@@ -63,7 +63,7 @@ def _server(api: str) -> Check:
     try:
         client = client_of(api, "")
     except ServerError as error:
-        return failure("server", str(error), "remove the file, then start quintet serve again")
+        return failure("server", str(error), f"remove the file, then start {program()} serve again")
     try:
         client.health()
         client.check_token()
