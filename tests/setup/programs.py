@@ -20,9 +20,18 @@ for tool in $(echo "$3" | tr , ' '); do
 done
 """
 CODEX = """#!/bin/sh
-[ "$1" = --version ] && echo "codex-cli {version}" && exit 0
+case "$*" in *--broken*) echo "error: unexpected argument '--broken' found" >&2; exit 2 ;; esac
+case "$*" in *--version) echo "codex-cli {version}"; exit 0 ;; esac
 [ "$1" = login ] && echo "{login}" && exit {code}
 exit 2
+"""
+CLAUDE = """#!/bin/sh
+case "$*" in *--version) echo "2.1.325 (Claude Code)"; exit 0 ;; *--help) exit 0 ;; esac
+case "$*" in *--dangerously-skip-permissions*)
+    [ -z "$IS_SANDBOX" ] && echo "--dangerously-skip-permissions cannot be used with root/sudo" >&2 && exit 1 ;;
+esac
+echo "Error: Input must be provided either through stdin or as a prompt argument when using --print" >&2
+exit 1
 """
 SYSTEM = ("git", "tmux", "sh", "env", "mkdir", "grep", "tr")
 

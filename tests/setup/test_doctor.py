@@ -13,7 +13,7 @@ from quintet.loop.state import State, Status, Terminal, save_state
 from quintet.providers.registry import find_provider
 from quintet.roles import ROLES
 from tests.setup.conftest import Desk
-from tests.setup.programs import OPENSPEC, codex
+from tests.setup.programs import CLAUDE, OPENSPEC, codex
 from tests.setup.test_tasks import GOOD
 
 
@@ -62,6 +62,29 @@ def test_an_agent_that_cannot_work_is_a_failure(desk: Desk, programs: dict[str, 
     assert level(found, "codex") == "failure"
     assert words in found["codex"][0]["mend"]
     assert level(found, "claude_code") == "ok", "the settings do not name it"
+
+
+def test_claude_code_as_root_is_found_before_a_run_finds_it(desk: Desk) -> None:
+    desk.install(claude=CLAUDE)
+    key = {"PROVIDER": "claude_code", "ANTHROPIC_API_KEY": "x", "IS_SANDBOX": ""}
+    code, found = checks(desk, **key)
+    assert code == 1
+    refused = found["claude_code"][-1]
+    assert (refused["level"], "root/sudo" in refused["found"]) == ("failure", True), refused
+    assert "IS_SANDBOX=1" in refused["mend"]
+    for mended in ({"IS_SANDBOX": "1"}, {"PERMISSIONS": "ask"}):
+        code, found = checks(desk, **(key | mended))
+        assert (code, level(found, "claude_code")) == (0, "ok")
+
+
+def test_arguments_that_a_cli_does_not_take_are_a_failure(desk: Desk) -> None:
+    desk.install(codex=codex())
+    (desk.wd / "quintet.json").write_text(json.dumps({"agents": {"tester": {"args": ["--broken"]}}}))
+    code, found = checks(desk)
+    assert code == 1
+    (refused,) = [check for check in found["codex"] if check["level"] == "failure"]
+    assert refused["found"] == "tester: it does not start: error: unexpected argument '--broken' found"
+    assert "--broken" in refused["mend"]
 
 
 @pytest.mark.parametrize(("version", "word"), [("0.167.0", "newer"), ("1.0.0", "newer"), ("0.50.0", "older")])

@@ -49,6 +49,16 @@ def test_what_cannot_be_resumed_is_not_said_to_go_on() -> None:
     assert "goes on where it stopped" not in text
 
 
+def test_to_start_anew_the_same_task_is_named() -> None:
+    """Without it `quintet run` would find no task."""
+    assert "start anew: quintet run in /project" in told(stopped(resumable=False))
+    for file, named in (("/project/my task.md", "'my task.md'"), ("/elsewhere/task.md", "/elsewhere/task.md")):
+        first, *rest = stopped(resumable=False)
+        assert isinstance(first, journal.RunStarted)
+        text = told([first.model_copy(update={"task_file": file}), *rest])
+        assert f"start anew: quintet run {named} in /project" in text
+
+
 def test_the_limit_of_tokens_comes_with_the_command_that_goes_on() -> None:
     run = run_from(stopped(max_tokens=1000))
     command = next(part for part in advise(run)[1] if isinstance(part, Code))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 from quintet.api.status import FailureKind, TerminalStatus
 from quintet.providers.screen import Screen
@@ -20,6 +20,14 @@ class Login(StrEnum):
     MISSING = "not logged in"
     NOT_SEEN = "no login was found"
     """there may be one that cannot be seen"""
+
+
+class Refused(NamedTuple):
+    """A program does not start with the arguments that a run gives it."""
+
+    said: str
+    """its own words"""
+    mend: str
 
 
 @dataclass(frozen=True)
@@ -161,6 +169,10 @@ class Provider(ABC):
     def login(self, program: str, env: Mapping[str, str]) -> Login:  # noqa: ARG002 - the hook's signature
         """Whether the user is logged in, as far as that can be seen on this machine."""
         return Login.NOT_NEEDED
+
+    def try_flags(self, launch: Launch) -> Refused | None:  # noqa: ARG002
+        """Start the program with a run's flags so that it ends at once, without a word to its model."""
+        return None
 
     def read_reply(self, text: str) -> str:
         """The last answer in the scrollback, where there is no record; empty where none is found."""

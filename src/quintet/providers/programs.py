@@ -3,11 +3,12 @@
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from quintet.api.shown import last_lines
 from quintet.errors import ServerError
 
 HELP_SECONDS: Final = 20.0
@@ -57,6 +58,23 @@ def _answer(program: str, question: str, real: str, changed: int, env: tuple[tup
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.decode(errors="replace")
+
+
+def refusal(argv: Sequence[str], env: Mapping[str, str], cwd: Path) -> str:
+    """What a program says that does not start with these arguments; empty where it does, or does not say why."""
+    try:
+        done = subprocess.run(
+            argv,
+            env=dict(env),
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=HELP_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return last_lines((done.stdout + b"\n" + done.stderr).decode(errors="replace")) if done.returncode else ""
 
 
 def knows(help_text: str, option: str) -> bool:

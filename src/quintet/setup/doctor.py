@@ -21,7 +21,7 @@ from quintet.server.profiles import load_profile
 from quintet.setup import openspec
 from quintet.setup.checks import Check, Level, failure, ok, warning
 from quintet.setup.leftovers import count_leftovers
-from quintet.setup.machine import check_agents, check_git, check_places, check_tmux
+from quintet.setup.machine import check_agents, check_git, check_places, check_starts, check_tmux
 from quintet.setup.rights import rights
 
 
@@ -43,6 +43,7 @@ def examine(env: Mapping[str, str], flags: Mapping[str, Any], config_file: Path 
     yield _settings(config_file or find_config(env, flags, cwd))
     if not settings.api:
         yield from check_agents(env, {agent.provider for agent in settings.agents.values()})
+        yield from check_starts(env, settings)
         yield from _profiles(settings)
     yield from _permissions(settings)
     yield from _prompts(settings)

@@ -6,9 +6,11 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from quintet.config import Settings
 from quintet.errors import ConfigError, ServerError
 from quintet.loop import command
-from quintet.providers.base import Login, Provider
+from quintet.loop.terminals import ASK
+from quintet.providers.base import Launch, Login, Provider
 from quintet.providers.programs import version_of
 from quintet.providers.registry import find_provider, provider_names
 from quintet.providers.scripted.provider import SCENARIO_VARIABLE
@@ -59,6 +61,21 @@ def check_agents(env: Mapping[str, str], needed: Collection[str]) -> Iterator[Ch
             yield _agent(provider, env, is_needed=name in needed)
         elif name in needed:
             yield _scripted(name, env)
+
+
+def check_starts(env: Mapping[str, str], settings: Settings) -> Iterator[Check]:
+    """Try what a run does with each agent CLI: start it with the flags that it will have."""
+    tried: set[tuple[object, ...]] = set()
+    for role, agent in settings.agents.items():
+        provider = find_provider(agent.provider)
+        same = (agent.provider, agent.model, agent.args)
+        if provider is None or same in tried or not shutil.which(provider.program or "-", path=env.get("PATH")):
+            continue
+        tried.add(same)
+        asks = settings.permissions == ASK
+        launch = Launch("", agent.profile, "", settings.wd, settings.wd, env, agent.model, agent.args, asks=asks)
+        if refused := provider.try_flags(launch):
+            yield failure(agent.provider, f"{role}: it does not start: {refused.said}", refused.mend)
 
 
 def _agent(provider: Provider, env: Mapping[str, str], *, is_needed: bool) -> Check:

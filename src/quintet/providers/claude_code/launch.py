@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from quintet.providers import editor
-from quintet.providers.base import Launch, Plan
+from quintet.providers.base import Launch, Plan, Refused
 from quintet.providers.claude_code.record import Hooks, read_hook
 from quintet.providers.following import Follower
-from quintet.providers.programs import find_program, help_of, knows, version_of
+from quintet.providers.programs import find_program, help_of, knows, refusal, version_of
 
 INSTALL: Final = "npm install -g @anthropic-ai/claude-code"
 HOOKS_FILE: Final = "hooks.jsonl"
@@ -26,6 +26,8 @@ LATER_HOOK, KNOWN_FROM = "StopFailure", (2, 1, 100)
 EDITOR_FROM: Final = (2, 1, 200)
 """older releases do not send a long text that came out of the editor"""
 _UNATTENDED: Final = "--dangerously-skip-permissions"
+_NO_PROMPT: Final = "Input must be provided"
+_AS_ROOT: Final = "cannot be used with root"
 _PERMISSION_OPTION = re.compile(
     r"--(?:permission-mode|dangerously-skip-permissions|allow-dangerously-skip-permissions|restricted)\b.*"
 )
@@ -46,12 +48,7 @@ def plan(launch: Launch) -> Plan:
         argv += ["--resume", conversation]
     elif "--session-id" not in launch.args and knows(known, "--session-id"):
         argv += ["--session-id", str(uuid.uuid4())]
-    if launch.model:
-        argv += ["--model", launch.model]
-    if unattended:
-        argv.append(_UNATTENDED)
-    elif not sets_permissions(launch.args):
-        argv += ["--permission-mode", "manual" if _ASKING_MODE.search(known) else "default"]
+    argv += _flags(launch, known)
     version = version_of(program, launch.env)
     hooks = (*HOOKS, LATER_HOOK) if version >= KNOWN_FROM else HOOKS
     files = {
@@ -66,6 +63,27 @@ def plan(launch: Launch) -> Plan:
         env["VISUAL"] = visual
         files[editor.SCRIPT] = editor.script(launch.folder, launch.env)
     return Plan(argv=(*argv, *launch.args), env=env, files=files, continues=bool(conversation))
+
+
+def _flags(launch: Launch, known: str) -> list[str]:
+    """The model, and what Claude Code may do."""
+    flags = ["--model", launch.model] if launch.model else []
+    if sets_permissions(launch.args):
+        return flags
+    asking = ["--permission-mode", "manual" if _ASKING_MODE.search(known) else "default"]
+    return flags + (asking if launch.asks else [_UNATTENDED])
+
+
+def try_flags(launch: Launch) -> Refused | None:
+    """Without a terminal and a prompt Claude Code ends at once, when it has looked at its flags."""
+    program = find_program("claude", launch.env, INSTALL)
+    flags = [*_flags(launch, help_of(program, launch.env)), *launch.args]
+    said = refusal([program, *flags, "--print"], {**launch.env, "DISABLE_AUTOUPDATER": "1"}, launch.cwd)
+    if not said or _NO_PROMPT in said:
+        return None
+    if _AS_ROOT in said:
+        return Refused(said, "run as another user; in a container set IS_SANDBOX=1; or PERMISSIONS=ask")
+    return Refused(said, f"try {shlex.join(['claude', *flags])}")
 
 
 def find_conversation(hooks: Path) -> str:

@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 from quintet.api.status import AT_REST, TerminalStatus
 from quintet.providers import editor
-from quintet.providers.base import Dialog, Launch, Login, Plan, Provider, TurnRecord
+from quintet.providers.base import Dialog, Launch, Login, Plan, Provider, Refused, TurnRecord
 from quintet.providers.choices import find_dialog, last_dialog
 from quintet.providers.claude_code import dialogs, launch, screen
 from quintet.providers.claude_code.record import Hooks, Spending, read_hook, read_transcript
@@ -41,6 +41,9 @@ class ClaudeCodeProvider(Provider):
 
     def sets_permissions(self, args: Sequence[str]) -> bool:
         return launch.sets_permissions(args)
+
+    def try_flags(self, launch_: Launch) -> Refused | None:
+        return launch.try_flags(launch_)
 
     def login(self, program: str, env: Mapping[str, str]) -> Login:  # noqa: ARG002 - the hook's signature
         found = launch.has_login(env) or any(env.get(name) for name in KEYS)

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import time
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -10,10 +11,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from quintet.providers.base import Launch, Plan
+from quintet.providers.base import Launch, Plan, Refused
 from quintet.providers.codex.databases import make_ready
 from quintet.providers.codex.rollouts import conversation_id, find_rollout, mark
-from quintet.providers.programs import find_program, help_of, knows
+from quintet.providers.programs import find_program, help_of, knows, refusal
 
 INSTALL: Final = "npm install -g @openai/codex"
 NOTES: Final = "codex.json"
@@ -68,19 +69,30 @@ def plan(launch: Launch) -> Plan:
         "developer_instructions": "\n\n".join(filter(None, told)),
     }
     argv = [program, "resume", conversation] if conversation else [program]
-    argv += [option for option in _WHERE_KNOWN if knows(known, option)]
-    if not sets_permissions(launch.args):
-        if not launch.asks:
-            argv.append(_UNATTENDED)
-        elif config.get("approval_policy", "never") == "never":
-            settings["approval_policy"] = "on-request"
-    if launch.model:
-        argv += ["--model", launch.model]
+    argv += _flags(launch, known)
+    if launch.asks and not sets_permissions(launch.args) and config.get("approval_policy", "never") == "never":
+        settings["approval_policy"] = "on-request"
     for name, value in settings.items():
         argv += ["-c", f"{name}={toml(value)}"]
     notes = previous if previous and conversation else Notes(str(home), own, time.time())
     files = {NOTES: json.dumps(asdict(notes))}
     return Plan(argv=(*argv, *args), files=files, continues=bool(conversation))
+
+
+def _flags(launch: Launch, known: str) -> list[str]:
+    """What the release knows, what Codex may do, and the model."""
+    flags = [option for option in _WHERE_KNOWN if knows(known, option)]
+    if not launch.asks and not sets_permissions(launch.args):
+        flags.append(_UNATTENDED)
+    return flags + (["--model", launch.model] if launch.model else [])
+
+
+def try_flags(launch: Launch) -> Refused | None:
+    """Codex looks at all its flags before it tells its release."""
+    program = find_program("codex", launch.env, INSTALL)
+    flags = [*_flags(launch, help_of(program, launch.env)), *launch.args]
+    said = refusal([program, *flags, "--version"], launch.env, launch.cwd)
+    return Refused(said, f"try {shlex.join(['codex', *flags])}") if said else None
 
 
 def find_conversation(notes: Notes) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from quintet.api.status import AT_REST, TerminalStatus
-from quintet.providers.base import Dialog, Launch, Login, Plan, Provider, TurnRecord
+from quintet.providers.base import Dialog, Launch, Login, Plan, Provider, Refused, TurnRecord
 from quintet.providers.choices import find_dialog
 from quintet.providers.codex import dialogs, launch, screen
 from quintet.providers.codex.login import find_login
@@ -38,6 +38,9 @@ class CodexProvider(Provider):
 
     def sets_permissions(self, args: Sequence[str]) -> bool:
         return launch.sets_permissions(args)
+
+    def try_flags(self, launch_: Launch) -> Refused | None:
+        return launch.try_flags(launch_)
 
     def login(self, program: str, env: Mapping[str, str]) -> Login:
         return find_login(program, env)

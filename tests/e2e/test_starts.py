@@ -1,0 +1,102 @@
+"""Starts of the real agents that fail: the reason is told, by doctor beforehand and by the run that meets it."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.orders import ordered
+from tests.e2e.project import TASK
+from tests.e2e.rig import QUINTET, Cast, Rig, rig
+
+pytestmark = pytest.mark.e2e
+
+CODEX, CLAUDE = Cast(codex="0.166.0"), Cast(claude="2.1.325")
+AS_ROOT = "cannot be used with root/sudo"
+SECONDS = 200.0
+as_root = pytest.mark.skipif(os.getuid() != 0, reason="Claude Code refuses its unattended mode to root alone")
+
+
+def quintet(run: Rig, *words: str, **more: str) -> tuple[int, str]:
+    done = subprocess.run(
+        [*QUINTET, *words],
+        env={**run.env, "PROVIDER": run.cast.provider, **more},
+        cwd=run.project,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+@as_root
+def test_claude_code_as_root_says_why_it_does_not_start() -> None:
+    with rig(CLAUDE, ordered, {"IS_SANDBOX": ""}) as run:
+        (run.project / "task.md").write_text(TASK)
+        code, said = quintet(run, "doctor")
+        assert code == 1
+        assert AS_ROOT in " ".join(said.split()), said
+        assert "IS_SANDBOX=1" in said
+        code, said = quintet(run, "run", "--plain", "task.md")
+        assert code == 1
+        assert (
+            f"did not start (its program has exited with code 1); it said: --dangerously-skip-permissions {AS_ROOT}"
+            in said
+        )
+        (folder,) = run.project.glob(".tmp/*/journal.jsonl")
+        stopped = json.loads(folder.read_text().splitlines()[-1])
+        assert stopped["event"] == "run_stopped"
+        assert AS_ROOT in stopped["reason"]
+        report = next(path for path in folder.parent.iterdir() if path.suffix == ".md" and "report" in path.name)
+        assert AS_ROOT in report.read_text()
+        assert "run task.md" in report.read_text(), "the advice names a command that finds its task"
+        assert run.living() == {}
+        code, _ = quintet(run, "doctor", IS_SANDBOX="1")
+        assert code == 0
+
+
+@pytest.mark.parametrize("cast", [CODEX, CLAUDE], ids=["codex", "claude"])
+def test_doctor_starts_the_real_clis_with_the_flags_of_a_run(cast: Cast) -> None:
+    with rig(cast, ordered) as run:
+        assert quintet(run, "doctor")[0] == 0
+        arguments = {"agents": {"tester": {"args": ["--no-such-flag"]}}}
+        (run.project / "quintet.json").write_text(json.dumps(arguments))
+        code, said = quintet(run, "doctor")
+        assert code == 1
+        assert "tester: it does not start: error: " in " ".join(said.split()), said
+        assert "--no-such-flag" in said
+        assert run.model.turns == [], "the model hears nothing of it"
+
+
+def forget_login(run: Rig) -> dict[str, str]:
+    """A home in which nobody has logged in yet, and an environment without keys."""
+    if run.cast.codex:
+        (run.home / ".codex/config.toml").write_text("check_for_update_on_startup = false\n")
+    else:
+        (run.home / ".claude.json").write_text(json.dumps({"hasCompletedOnboarding": False, "theme": "dark"}))
+    return {"ANTHROPIC_API_KEY": "", "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
+
+
+@pytest.mark.parametrize(
+    ("cast", "who", "how"),
+    [(CODEX, "Codex is not logged in", "`codex login`"), (CLAUDE, "Claude Code", "`claude`")],
+    ids=["codex", "claude"],
+)
+def test_an_agent_that_is_not_logged_in_is_told_of_and_ends_the_run(cast: Cast, who: str, how: str) -> None:
+    with rig(cast, ordered) as run:
+        more = forget_login(run)
+        (run.project / "task.md").write_text(TASK)
+        code, said = quintet(run, "run", "--plain", "task.md", **more)
+        assert code == 1
+        warned = [line for line in said.splitlines() if "analyst cannot start without you" in line]
+        assert len(warned) == 1, said
+        assert who in warned[0]
+        assert how in warned[0]
+        assert "nobody did so within 90 s" in said
+        assert run.living() == {}
+        assert not list(Path(run.env["XDG_STATE_HOME"]).rglob("cao-*")), "and nothing is left"
