@@ -105,43 +105,95 @@ def test_an_agent_still_at_work_is_waited_for(project: Project) -> None:
     assert project.state["outputs"]["programmer"] == "PROGRAMMER_SUMMARY late"
 
 
+def of_unknown_fate(project: Project, **fields: Any) -> None:
+    """A run whose process has died while it sent the programmer its prompt."""
+    project.saved_run(dispatched="1-1-programmer", dispatched_at=1, **fields)
+
+
 def test_a_prompt_that_never_left_is_sent_by_the_next_start(project: Project) -> None:
-    """The state says dispatched, the terminal knows nothing of it: after doubting for a while, the agent is told."""
-    stop_at(project, 3)
-    until(lambda: project.response_file(PROGRAMMER).exists())
-    project.response_file(PROGRAMMER).unlink()
-    done = project.run(IDLE_GRACE_SECONDS="0.2", MAX_FILE_REMINDERS="1")
+    """The state says dispatched, the terminal knows nothing of it."""
+    of_unknown_fate(project)
+    done = project.run(IDLE_GRACE_SECONDS="0.2", MAX_FILE_REMINDERS="0")
     assert done.code == 0, done.text
-    role, reminder = project.stub.prompts[3]
-    assert role is PROGRAMMER
-    assert "not certain that it has reached you" in reminder
-    prompt = project.stub.prompts[2][1]
-    assert prompt not in reminder, "what may have arrived is never sent twice"
-    named = next(line for line in reminder.splitlines() if "/prompts/" in line)
-    assert Path(named).read_text().strip() == prompt.strip()
+    assert project.roles == ONE_PASS[2:]
+    assert "it is sent once more" in done.out
+    assert "RESPONSE FILE INSTRUCTION" in project.stub.prompts[0][1]
 
 
-@pytest.mark.parametrize("fault", [Fault(0), Fault(500), Fault(503)])
-def test_a_prompt_that_may_be_lost_is_named_by_the_reminder(project: Project, fault: Fault) -> None:
-    """The server failed while it took the prompt, and the agent stays idle: it has to learn what its task is."""
-    stub = project.stub
-    process_faults = {"input": 0}
+@pytest.mark.parametrize("known", ["by the server", "by its work"])
+def test_a_prompt_that_has_arrived_is_never_sent_twice(project: Project, known: str) -> None:
+    """Killed when the server had taken the prompt, or when the agent was seen at work; then it is idle for good."""
+    if known == "by its work":
+        only_input_faults(project, {1: Fault(500, takes_effect=True)})
+    project.saved_run()
+    project.stub.script[PROGRAMMER] = [Turn(None, work=0.5)]
+    process = project.start()
+    until(lambda: project.state.get("arrived") == "1-1-programmer", "the arrival in the state")
+    process.kill()
+    killed(process)
+    until(lambda: all(terminal.status == "completed" for terminal in project.stub.terminals.values() if terminal.turns))
+    done = project.run(IDLE_GRACE_SECONDS="0.2", MAX_FILE_REMINDERS="0", STRICT_FILE_HANDOFF="1")
+    assert done.code == 1
+    assert "no response file" in done.text
+    assert project.roles == ["programmer"]
+
+
+def only_input_faults(project: Project, faults: dict[int, Fault]) -> None:
+    """Let the inputs with these numbers fail."""
+    count = 0
 
     def plan(method: str, path: str) -> Fault | None:
-        if method == "POST" and path.endswith("/input"):
-            process_faults["input"] += 1
-            return fault if process_faults["input"] == 6 else None
-        return None
+        nonlocal count
+        if method != "POST" or not path.endswith("/input"):
+            return None
+        count += 1
+        return faults.get(count)
 
-    stub.fault_for = plan  # type: ignore[method-assign]
+    project.stub.fault_for = plan  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("reminders", ["0", "1"])
+@pytest.mark.parametrize("fault", [Fault(0), Fault(500), Fault(503)])
+def test_a_prompt_that_was_refused_is_sent_again_once(project: Project, fault: Fault, reminders: str) -> None:
+    """The server failed while it took the prompt, and the agent is not seen at work."""
+    only_input_faults(project, {6: fault})
+    done = project.run(IDLE_GRACE_SECONDS="0.2", MAX_FILE_REMINDERS=reminders)
+    assert done.code == 0, done.text
+    assert project.roles == ONE_PASS
+    assert done.out.count("it is sent once more") == 1
+
+
+def test_a_prompt_that_is_refused_twice_is_sent_by_the_next_start(project: Project) -> None:
+    settings = {"IDLE_GRACE_SECONDS": "0.2", "MAX_FILE_REMINDERS": "0", "STRICT_FILE_HANDOFF": "1"}
+    only_input_faults(project, {6: Fault(500), 7: Fault(500)})
+    first = project.run(**settings)
+    assert first.code == 1
+    assert project.stub.prompts == []
+    second = project.run(**settings)
+    assert second.code == 0, second.text
+    assert project.roles == ONE_PASS
+
+
+def test_a_prompt_that_is_refused_twice_is_named_by_the_reminder(project: Project) -> None:
+    """Then the agent has to learn from it what its task is."""
+    only_input_faults(project, {6: Fault(500), 7: Fault(500)})
     done = project.run(IDLE_GRACE_SECONDS="0.2", MAX_FILE_REMINDERS="1")
     assert done.code == 0, done.text
-    assert "it is not sent again" in done.out
     assert project.roles == ONE_PASS
-    first = stub.prompts[0][1]
+    first = project.stub.prompts[0][1]
     assert "not certain" in first
     named = next(line for line in first.splitlines() if "/prompts/" in line)
     assert "ANALYST_SUMMARY" in Path(named).read_text()
+
+
+def test_a_refused_prompt_whose_agent_was_seen_at_work_is_not_sent_again(project: Project) -> None:
+    only_input_faults(project, {6: Fault(500, takes_effect=True)})
+    project.stub.script[ANALYST] = [Turn(None, work=0.5), *turns("ANALYST_SUMMARY late")]
+    done = project.run(IDLE_GRACE_SECONDS="0.3", MAX_FILE_REMINDERS="1")
+    assert done.code == 0, done.text
+    assert project.roles == [ANALYST.name, *ONE_PASS]
+    assert "it is sent once more" not in done.out
+    assert "not certain" in project.stub.prompts[1][1], "the second is the reminder"
 
 
 @pytest.mark.parametrize("fault", [Fault(0, takes_effect=True), Fault(500, takes_effect=True)])

@@ -4,6 +4,7 @@ import contextlib
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from quintet.api.client import ApiClient
@@ -25,7 +26,19 @@ from quintet.errors import (
 from quintet.loop import command, flow, journal
 from quintet.loop.books import Books, Listener
 from quintet.loop.clock import Clock, RealClock
-from quintet.loop.flow import Ask, Dispatched, Finished, NoReply, Outcome, Replaced, Replied, Step, Verified, Verify
+from quintet.loop.flow import (
+    Arrived,
+    Ask,
+    Dispatched,
+    Finished,
+    NoReply,
+    Outcome,
+    Replaced,
+    Replied,
+    Step,
+    Verified,
+    Verify,
+)
 from quintet.loop.handoff import Handoff, Patience, Reply, Request
 from quintet.loop.lock import directory_lock, sign_again
 from quintet.loop.postprocess import dirty_paths, post_process, start_commit, uncommitted
@@ -249,13 +262,15 @@ class Driver:
             self._dispatch(step)
             arrived = self._send(step, prompts)
         else:
-            arrived = self._arrived(step, prompts)
+            arrived = self.state.arrived == step.key or self._arrived(step, prompts)
         lost = "" if arrived else str(self.responses.keep_prompt(self._name(step), prompts.build(step)))
         request = Request(
             terminal_id=self.state.terminals[step.role.name].id,
             role=step.role,
             reminder=prompts.build_reminder(step, lost),
             since=self.state.dispatched_at,
+            send_again=None if arrived else partial(self._send_again, step, prompts),
+            at_work=partial(self._fold, step, Arrived()),
         )
         return self.handoff.wait_for_response_file(request)
 
@@ -282,13 +297,23 @@ class Driver:
         told |= {"characters": len(prompt), "carried": prompts.carried(step)}
         self.emit(journal.PromptSent.model_validate(told))
         try:
-            return self.handoff.send(terminal, self._deliverable(prompt, name), self._dispatch_id(step))
+            arrived = self.handoff.send(terminal, self._deliverable(prompt, name), self._dispatch_id(step))
         except MaybeDone:
             raise
         except ApiError:
             # it cannot have arrived, so the next start has to send it
             self.books.save(replace(self.state, dispatched="", dispatched_at=0))
             raise
+        if arrived and not self.handoff.api.own:  # ours can be asked for it
+            self._fold(step, Arrived())
+        return arrived
+
+    def _send_again(self, step: Ask, prompts: Prompts, seconds: float) -> None:
+        """Send a prompt of unknown fate once more, to an agent that was not seen at work."""
+        message = self._deliverable(prompts.build(step), self._name(step))
+        terminal = self.state.terminals[step.role.name].id
+        if self.handoff.send(terminal, message, self._dispatch_id(step), seconds):
+            self._fold(step, Arrived())
 
     def _dispatch(self, step: Ask) -> None:
         """Clear the way and write down that the prompt is about to be sent."""

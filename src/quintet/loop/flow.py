@@ -61,6 +61,11 @@ class Dispatched:
 
 
 @dataclass(frozen=True)
+class Arrived:
+    """The prompt has reached its agent for certain."""
+
+
+@dataclass(frozen=True)
 class Replied:
     """The agent's reply has been taken."""
 
@@ -95,7 +100,7 @@ class Verified:
     """the output in the archive"""
 
 
-Outcome = Dispatched | Replied | Failed | Replaced | NoReply | Verified
+Outcome = Dispatched | Arrived | Replied | Failed | Replaced | NoReply | Verified
 Applied = tuple[State, tuple[journal.Event, ...]]
 
 
@@ -133,6 +138,8 @@ def apply(state: State, step: Step, outcome: Outcome, settings: Settings) -> App
             return replace(state, dispatched="", dispatched_at=0, attempt=state.attempt + 1), ()
         case Ask(), Dispatched(at):
             return _dispatched(_at(state, step), step, at), ()
+        case Ask(), Arrived():
+            return replace(state, arrived=step.key), ()
         case Ask(role=role, again=False), Replied(text):
             reply = f"{NOT_THERE}{role} replied with an empty text.)" if _empty(text) else text
             state = replace(_answered(state, step), outputs=state.outputs | {role.output: reply})
@@ -182,7 +189,7 @@ def _dispatched(state: State, step: Ask, at: int) -> State:
     sent = state.full_summary_sent
     if step.role is not TESTER:
         sent = {terminal: step.key, **sent}
-    return replace(state, dispatched=step.key, dispatched_at=at, full_summary_sent=sent)
+    return replace(state, dispatched=step.key, dispatched_at=at, arrived="", full_summary_sent=sent)
 
 
 def _reviewed(state: State, role: Role, review: str, settings: Settings) -> Applied:

@@ -44,6 +44,10 @@ class Request:
     """what to send an agent that is idle without a response"""
     since: int
     """the dispatch, by the clock of the response file"""
+    send_again: Callable[[float], None] | None = None
+    """sends the prompt once more, within so many seconds; None where it is known to have arrived"""
+    at_work: Callable[[], None] = lambda: None
+    """called when the agent is seen at work on a prompt that may not have arrived"""
 
 
 @dataclass
@@ -66,7 +70,7 @@ class Handoff:
     def send(self, terminal_id: str, message: str, dispatch_id: str = "", seconds: float | None = None) -> bool:
         """Send input, with so many seconds of patience; False where it may or may not have arrived.
 
-        What may have arrived is never sent again, unless the server can tell it from a new one.
+        What may have arrived is not sent again here, unless the server can tell it from a new one.
         """
         safe_to_repeat = self.api.own and bool(dispatch_id)
         patience = Patience(self.clock, self.settings.response_timeout if seconds is None else seconds)
@@ -75,7 +79,7 @@ class Handoff:
                 self.api.send_input(terminal_id, message, dispatch_id)
             except PassingFault as fault:
                 if isinstance(fault, MaybeDone) and not safe_to_repeat:
-                    self.emit(ServerFault(text=f"{fault}; the input may have arrived, so it is not sent again"))
+                    self.emit(ServerFault(text=f"{fault}; the input may have arrived, so it is not repeated at once"))
                     return False
                 self._tell(patience, fault)
                 patience.wait(fault)
@@ -123,6 +127,9 @@ class _Wait:
     request: Request
     started: bool = False
     """the agent was seen at work since the dispatch, or the guard that waits for this has given up"""
+    worked: bool = False
+    """the agent was seen at work since the dispatch"""
+    sent_again: bool = False
     idle_since: float | None = None
     reminders: int = 0
     permissions: int = 0
@@ -192,6 +199,9 @@ class _Wait:
         self.idle_since = None
         if status is not TerminalStatus.UNKNOWN:
             self.started = True
+            if self.request.send_again and not self.worked:
+                self.request.at_work()
+            self.worked = True
         if status is TerminalStatus.WAITING_USER_ANSWER:
             self._permission(now)
         return None
@@ -213,6 +223,9 @@ class _Wait:
         if not self.started:
             if now - self.armed_at < grace:
                 return None
+            if self.request.send_again and not (self.worked or self.sent_again or self.seen):
+                self._send_again(self.request.send_again)
+                return None
             self.handoff.emit(GuardReleased(role=self.request.role.name, seconds=now - self.armed_at))
             self.started = True
         if self.idle_since is None:
@@ -223,6 +236,14 @@ class _Wait:
             self._remind()
             return None
         return self._give_up()
+
+    def _send_again(self, send: Callable[[float], None]) -> None:
+        """An agent that was not seen at work has most likely not got its prompt: send it once more, and doubt anew."""
+        self.sent_again = True
+        unseen = f"{self.request.role} was not seen at work, and its prompt may not have arrived"
+        self.handoff.emit(Warned(text=f"{unseen}; it is sent once more"))
+        send(self._left())
+        self.armed_at = self.clock.now()
 
     def _check_turn(self) -> None:
         """A turn that has failed will bring no response, however long one waits. Whoever interrupted one goes on."""

@@ -77,6 +77,8 @@ class State:
     """the key of the step whose prompt has been sent and whose reply has not been taken"""
     dispatched_at: int = 0
     """when, in nanoseconds by the clock of the file system that the reply is written to"""
+    arrived: str = ""
+    """the key of the step whose prompt is known to have arrived: its server has said so, or its agent was at work"""
     attempt: int = 0
     """how often the current step's prompt was sent before, to a turn that failed"""
     full_summary_sent: dict[str, str] = field(default_factory=dict)
