@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 
-from quintet.loop.markup import MOST_FENCES, fences, label, normalise, own, plain_fences, unwrap
+from quintet.loop.markup import MOST_FENCES, fences, label, normalise, own, unwrap
 from tests.loop.texts import agent_texts, many
 
 WORD = re.compile(r"^word$", re.MULTILINE)
@@ -48,7 +48,6 @@ def test_lines_in_a_fence_are_not_own(text: str, count: int) -> None:
 def test_fences_are_named_from_the_opening_line_to_the_closing_one() -> None:
     assert list(fences("a\n```\nb\n```\nc")) == [(2, 11)]
     assert list(fences("no fence")) == []
-    assert list(plain_fences("```a\n```b\n```\n```")) == [(0, 13), (14, 18)]
 
 
 def test_after_too_many_fences_everything_is_code() -> None:
@@ -101,8 +100,7 @@ def test_a_label_is_a_line_of_its_own(line: str) -> None:
 @many
 @given(agent_texts)
 def test_fences_lie_in_order_within_the_text(text: str) -> None:
-    for reading in (fences, plain_fences):
-        spans = list(reading(text))
-        assert spans == sorted(spans)
-        assert all(begin < end <= len(text) + 1 for begin, end in spans)
-        assert all(first[1] <= second[0] for first, second in pairwise(spans))
+    spans = list(fences(text))
+    assert spans == sorted(spans)
+    assert all(begin < end <= len(text) + 1 for begin, end in spans)
+    assert all(first[1] <= second[0] for first, second in pairwise(spans))

@@ -2,13 +2,14 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from typing import Final
 
 from quintet.config import Settings
-from quintet.loop.markup import DECOR, LEAD, fences, label, normalise, outside, own, plain_fences, unwrap
+from quintet.loop.markup import DECOR, LEAD, MOST_FENCES, Fences, fence_line, has_marks, label, normalise, own, unwrap
 from quintet.roles import Phase
 
 
@@ -57,25 +58,91 @@ RESULT_LINE: Final = _verdict_line("RESULT", "PASS|FAIL")
 REVIEW_LINE: Final = _verdict_line("REVIEW_RESULT", "APPROVED|REVISE")
 
 
-def read_test_verdict(text: str) -> Verdict | None:
+Text = str | Iterable[str]
+"""a text, or its blocks one after the other, each of whole lines with one kind of line end"""
+
+
+def read_test_verdict(text: Text) -> Verdict | None:
     """PASS or FAIL where the tester says so, None where it says neither."""
     return _verdict(text, RESULT_LINE, Verdict.FAIL)
 
 
-def read_review_verdict(text: str) -> Verdict | None:
+def read_review_verdict(text: Text) -> Verdict | None:
     """APPROVED or REVISE where the reviewer says so, None where it says neither."""
     return _verdict(text, REVIEW_LINE, Verdict.REVISE)
 
 
-def _verdict(text: str, line: re.Pattern[str], negative: Verdict) -> Verdict | None:
-    """The negative one where any reading of the fences has it, the positive one only where all have it."""
-    text = unwrap(normalise(text))
-    matches = tuple(line.finditer(text))
-    readings = [outside(iter(matches), text, reading) for reading in (fences, plain_fences)]
-    found = [{match[1].upper() for match in reading} for reading in readings]
+def _verdict(text: Text, pattern: re.Pattern[str], negative: Verdict) -> Verdict | None:
+    """The negative one where any reading of the fences has it, the positive one only where all have it.
+
+    One pass over the lines reads both the text as it is and its inside, for a text that is one fence as a whole.
+    """
+    whole, inside = _Readings(), _Readings()
+    held: tuple[str, str] | None = None
+    for line in _lines([normalise(text)] if isinstance(text, str) else text):
+        match = pattern.match(line)
+        word = match[1].upper() if match else ""
+        if held:
+            inside.take(*held)
+        held = (line, word) if whole.lines else None  # neither the first line nor the last is inside
+        whole.take(line, word)
+    found = (inside if whole.is_one_fence else whole).words
     if any(negative in words for words in found):
         return negative
     return next(map(Verdict, set.intersection(*found)), None)
+
+
+def _lines(blocks: Iterable[str]) -> Iterator[str]:
+    """The lines that are not blank; of a block without fences and verdicts only the first and the last, for speed."""
+    for block in blocks:
+        if has_marks(block) or "RESULT" in block.upper():
+            yield from (line for line in block.split("\n") if not line.isspace() and line)
+        elif body := block.strip():
+            yield body.partition("\n")[0]
+            yield body.rpartition("\n")[2]
+
+
+class _Readings:
+    """Two ways to read the code fences of a text, line by line: nested in each other, and as Markdown has them."""
+
+    def __init__(self) -> None:
+        self.lines = 0
+        self._marked = 0
+        self._fences = (Fences(nested=True), Fences(nested=False))
+        self._words: tuple[set[str], set[str]] = (set(), set())
+        self._first_end = [0, 0]
+        """by reading the line that ends a fence which began on the first line"""
+
+    def take(self, line: str, word: str) -> None:
+        """Go on to the next line, which says a verdict's word or none."""
+        self.lines += 1
+        marks = None
+        if has_marks(line):
+            marks = fence_line(line, min(self._marked, MOST_FENCES))
+            self._marked += 1
+        for number, fences in enumerate(self._fences):
+            is_code = fences.take(marks) if marks else fences.is_open
+            if word and not is_code:
+                self._words[number].add(word)
+            if self.lines == 1 and fences.is_open and has_marks(line.lstrip()[:3]):
+                self._first_end[number] = -1
+            elif self._first_end[number] == -1 and not fences.is_open:
+                self._first_end[number] = self.lines
+
+    @property
+    def _careful(self) -> int:
+        """The reading to go by: the nested one, unless it leaves a fence open."""
+        return 1 if self._fences[0].is_open else 0
+
+    @property
+    def words(self) -> tuple[set[str], set[str]]:
+        """The words outside of the fences, by each reading that counts."""
+        return self._words[self._careful], self._words[1]
+
+    @property
+    def is_one_fence(self) -> bool:
+        """Whether the text is one code fence from its first line to its last."""
+        return self.lines > 1 and self._first_end[self._careful] == self.lines
 
 
 def section(text: str, name: re.Pattern[str]) -> str | None:
@@ -83,6 +150,16 @@ def section(text: str, name: re.Pattern[str]) -> str | None:
     text = unwrap(normalise(text))
     match = next(own(name, text), None)
     return text[match.start() :].strip() if match else None
+
+
+@dataclass(frozen=True)
+class Whole:
+    """What is known of a long reply whose text is only its beginning and its end."""
+
+    size: int
+    """bytes"""
+    verdict: Verdict | None = None
+    """by all of its lines"""
 
 
 @dataclass(frozen=True)
@@ -95,9 +172,11 @@ class ReviewJudgement:
     reason: str
 
 
-def judge_review(text: str, phase: Phase, cycle: int, settings: Settings) -> ReviewJudgement:
+def judge_review(
+    text: str, phase: Phase, cycle: int, settings: Settings, whole: Whole | None = None
+) -> ReviewJudgement:
     """Hold a review against every condition of an approval."""
-    verdict = read_review_verdict(text)
+    verdict = whole.verdict if whole else read_review_verdict(text)
     notes = section(text, REVIEW_NOTES)
     found = evidence(notes or "", phase)
     least, needed = settings.min_review_cycles_before_approval, settings.review_evidence_min_match

@@ -1,7 +1,7 @@
 """What in an agent's text is its own word: lines outside code fences and quotes, in whatever decoration."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from typing import Final, NamedTuple
 
@@ -13,9 +13,7 @@ LEAD = rf"^{DECOR}(?:\d{{1,2}}[.)]{DECOR})?"
 MOST_FENCES: Final = 20_000
 """lines with the marks of a fence that are looked at; what comes behind them counts as code"""
 
-Reading = Callable[[str], Iterator[tuple[int, int]]]
-"""a way to find the code fences"""
-
+_NEVER_CLOSED: Final = "\0"
 _MARKS = re.compile(r"(`{3,}|~{3,})[ \t]*(.*)")
 _BEFORE_MARKS = re.compile(r"[ \t]*((?:(?:[-*+•]|\d{1,2}[.)])[ \t]+)*)")
 
@@ -42,34 +40,9 @@ def fences(text: str) -> Iterator[tuple[int, int]]:
     return _spans(text, nested=nested)
 
 
-def plain_fences(text: str) -> Iterator[tuple[int, int]]:
-    """The code fences as Markdown has them: none is inside another."""
-    return _spans(text, nested=False)
+class FenceLine(NamedTuple):
+    """A line with the marks of a code fence."""
 
-
-def _spans(text: str, *, nested: bool) -> Iterator[tuple[int, int]]:
-    if "```" not in text and "~~~" not in text:
-        return  # the quick answer for a long text
-    open_fences: list[str] = []
-    start = 0
-    for line in _fence_lines(text):
-        if not line.marks:
-            yield (start if open_fences else line.start), len(text) + 1
-            return
-        if not open_fences:
-            if line.opens:
-                open_fences, start = [line.marks], line.start
-        elif line.info and nested and line.opens and not line.in_list:
-            open_fences.append(line.marks)
-        elif not line.info and not line.in_list and line.marks.startswith(open_fences[-1]):
-            open_fences.pop()
-            if not open_fences:
-                yield start, line.end
-    if open_fences:
-        yield start, len(text) + 1
-
-
-class _FenceLine(NamedTuple):
     start: int
     end: int
     in_list: bool
@@ -83,17 +56,70 @@ class _FenceLine(NamedTuple):
         return "`" not in self.info or self.marks[0] == "~"
 
 
-def _fence_lines(text: str) -> Iterator[_FenceLine]:
+class Fences:
+    """Follows the code fences of a text from one line with marks to the next."""
+
+    def __init__(self, *, nested: bool) -> None:
+        self._nested = nested
+        self._open: list[str] = []
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self._open)
+
+    def take(self, line: FenceLine) -> bool:
+        """Go on to a line with marks; whether it belongs to a fence."""
+        was_open = self.is_open
+        if not line.marks:
+            self._open = [_NEVER_CLOSED]
+        elif not was_open:
+            if line.opens:
+                self._open = [line.marks]
+        elif line.info and self._nested and line.opens and not line.in_list:
+            self._open.append(line.marks)
+        elif not line.info and not line.in_list and line.marks.startswith(self._open[-1]):
+            self._open.pop()
+        return was_open or self.is_open
+
+
+def has_marks(text: str) -> bool:
+    """Whether there can be a code fence; the quick answer for a long text."""
+    return "```" in text or "~~~" in text
+
+
+def fence_line(line: str, number: int) -> FenceLine | None:
+    """A single line that has marks, as a line of a fence; `number` lines with marks came before it."""
+    if number == MOST_FENCES:
+        return FenceLine(0, len(line), False, "", "")
+    match = _MARKS.search(line)
+    before = match and _BEFORE_MARKS.fullmatch(line, 0, match.start())
+    return FenceLine(0, len(line), bool(before[1]), match[1], match[2].rstrip()) if match and before else None
+
+
+def _spans(text: str, *, nested: bool) -> Iterator[tuple[int, int]]:
+    fences, start = Fences(nested=nested), 0
+    for line in _fence_lines(text) if has_marks(text) else ():
+        was_open = fences.is_open
+        fences.take(line)
+        if not was_open:
+            start = line.start
+        elif not fences.is_open:
+            yield start, line.end
+    if fences.is_open:
+        yield start, len(text) + 1
+
+
+def _fence_lines(text: str) -> Iterator[FenceLine]:
     line = 0
     for number, match in enumerate(_MARKS.finditer(text)):
         start = text.rfind("\n", line, match.start()) + 1 or line
         line = match.end() + 1
         if number == MOST_FENCES:
-            yield _FenceLine(start, len(text), False, "", "")
+            yield FenceLine(start, len(text), False, "", "")
             return
         before = _BEFORE_MARKS.fullmatch(text, start, match.start())
         if before:
-            yield _FenceLine(start, match.end(), bool(before[1]), match[1], match[2].rstrip())
+            yield FenceLine(start, match.end(), bool(before[1]), match[1], match[2].rstrip())
 
 
 def unwrap(text: str) -> str:
@@ -106,15 +132,11 @@ def unwrap(text: str) -> str:
 
 def own(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
     """The matches of a line pattern that do not lie in a code fence."""
-    return outside(pattern.finditer(text), text, fences)
-
-
-def outside(matches: Iterator[re.Match[str]], text: str, reading: Reading) -> Iterator[re.Match[str]]:
-    """Those of a text's matches that do not lie in a code fence."""
+    matches = pattern.finditer(text)
     first = next(matches, None)
     if first is None:
         return
-    spans = reading(text)
+    spans = fences(text)
     begin, end = next(spans, (len(text) + 1, len(text) + 1))
     for match in chain([first], matches):
         while end <= match.start():
