@@ -3,6 +3,7 @@
 import json
 import time
 from functools import reduce
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 
 from quintet.api.status import FailureKind
 from quintet.providers.base import Failure, TurnRecord, Usage
+from quintet.providers.claude_code.launch import HOOKS_FILE
+from quintet.providers.claude_code.provider import PROVIDER
 from quintet.providers.claude_code.record import Hooks, Spending, read_hook, read_transcript
 
 
@@ -266,3 +269,25 @@ def test_what_was_read_before_is_not_changed_by_another_reading() -> None:
         found = read_transcript(read_transcript(begin, 0, said("m1")), 1, said("m2"))
         assert list(found.messages) == ["m1", "m2"]
     assert begin == Spending("p1")
+
+
+@pytest.mark.parametrize(
+    ("lines", "typed"),
+    [
+        ((asked(), stopped()), False),
+        ((asked(), stopped(), NOTICE), False),
+        ((asked(), asked("theirs", "p1")), True),
+        ((asked(), stopped(), asked("theirs", "p2"), stopped("Yes.", "p2")), True),
+    ],
+)
+def test_a_prompt_that_somebody_types_after_ours_is_seen(tmp_path: Path, lines: tuple[bytes, ...], typed: bool) -> None:
+    (tmp_path / HOOKS_FILE).write_bytes(b"".join(line + b"\n" for line in lines))
+    found = PROVIDER.read_record(tmp_path, 0)
+    assert found
+    assert found.typed is typed
+    after = PROVIDER.record_position(tmp_path)
+    with (tmp_path / HOOKS_FILE).open("ab") as file:
+        file.write(asked("ours again", "p3") + b"\n")
+    again = PROVIDER.read_record(tmp_path, after)
+    assert again
+    assert again.typed is False

@@ -25,6 +25,11 @@ def event(kind: str, **payload: Any) -> bytes:
     return json.dumps({"timestamp": stamp, "type": "event_msg", "payload": {"type": kind, **payload}}).encode()
 
 
+def said(message: str, kind: str) -> bytes:
+    payload = {"type": "user_message", "message": message, "kind": kind}
+    return json.dumps({"type": "event_msg", "payload": payload}).encode()
+
+
 def tokens(total_input: int, output: int, cached: int = 0) -> bytes:
     usage = {"input_tokens": total_input, "cached_input_tokens": cached, "output_tokens": output}
     return event("token_count", info={"total_token_usage": usage, "last_token_usage": usage})
@@ -46,6 +51,22 @@ def test_a_turn_begins_and_ends_with_its_exact_message() -> None:
     assert read() is None
     assert read(STARTED) == TurnRecord(ended=False)
     assert read(STARTED, DONE) == TurnRecord(ended=True, last_message="All done.\n\nReally.")
+
+
+def test_a_prompt_that_somebody_types_after_ours_is_seen() -> None:
+    ours, theirs = event("user_message", message="ours"), said("theirs", "plain")
+    context = said("<environment_context>", "environment_context")
+
+    def typed(*lines: bytes, since: int = 0) -> bool | None:
+        found = read(*lines, since=since)
+        return found.typed if found else None
+
+    assert typed(STARTED, ours, DONE) is False
+    assert typed(STARTED, context, ours, DONE) is False, "nobody has typed that"
+    assert typed(STARTED, ours, theirs) is True, "while the agent works"
+    assert typed(STARTED, ours, DONE, STARTED, theirs, DONE) is True
+    assert typed(STARTED, ours, DONE, STARTED, theirs, DONE, STARTED, ours, since=6) is False
+    assert typed(STARTED, DONE, STARTED, DONE) is False, "a turn that no prompt began is nobody's typing"
 
 
 def test_a_turn_from_before_the_prompt_does_not_count() -> None:

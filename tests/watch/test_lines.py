@@ -38,6 +38,7 @@ SAMPLES: dict[str, Any] = {
     "evidence": ("artifact",),
     "reason": "the reason",
     "cycles": 3,
+    "turn": 2,
     "command": "make test",
     "exit_code": 2,
     "last": True,

@@ -70,6 +70,9 @@ class Terminal(BaseModel):
     doubt: str | None = Field(
         default=None, description="how its screen and its record have disagreed on the turn for long"
     )
+    typed_after: int | None = Field(
+        default=None, description="the last turn, where somebody has typed a prompt in the terminal since"
+    )
     last_screen: str | None = Field(default=None, description="with status error: what the terminal showed last")
     start_seconds: float | None = Field(
         default=None, description="while it waits for its user before the first prompt: how long others wait for that"

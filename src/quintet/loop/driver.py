@@ -1,6 +1,7 @@
 """The driver: starts or resumes a run, carries out its steps, and leaves a state that the next start can use."""
 
 import contextlib
+import itertools
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -61,7 +62,7 @@ from quintet.loop.strays import is_folder_name
 from quintet.loop.task import Task, given_task, saved_task
 from quintet.loop.terminals import REACH_SECONDS, Terminals, end_session, exit_terminals
 from quintet.loop.tokens import Ledger
-from quintet.roles import Role
+from quintet.roles import ROLES, Role
 
 Connect = Callable[[str, Sequence[str]], ApiClient]
 """from an address (empty: bring your own server) and the names of the sessions that are there to a client"""
@@ -85,6 +86,7 @@ class Driver:
         self.signals = Signals()
         self.books = Books(self.settings, self.signals, self.listeners)
         self.api: ApiClient | None = None
+        self._others = itertools.cycle(ROLES)
         self._ledger = Ledger(self.settings, self.books.warn)
         self._recovery = Recovery(self.settings, self.clock, self.emit, self._put_back)
 
@@ -204,7 +206,7 @@ class Driver:
                 break
             except PassingFault as fault:
                 patience.wait(fault)
-        self.handoff = Handoff(self.api, self.responses, self.settings, self.clock, self._heard, self._put_back)
+        self.handoff = Handoff(self.api, self.responses, self.settings, self.clock, self._heard, self._look_around)
         self.terminals = Terminals(self.api, self.settings, self.clock, self.emit)
 
     # -- the loop
@@ -373,6 +375,13 @@ class Driver:
         if isinstance(event, journal.Reminded):
             self._ledger.note(self.handoff.api, self.state.terminals[event.role].id)
         self.emit(event)
+
+    def _look_around(self) -> None:
+        """With each look at the agent at work: put back what it may have deleted, and look at one of the others."""
+        self._put_back()
+        role = next(self._others)
+        if self.handoff.api.own:
+            self.handoff.look_at(role, self.state.terminals[role.name].id)
 
     def _put_back(self) -> None:
         """Agents may clean the work tree in the middle of their turn."""

@@ -1,5 +1,6 @@
 """The handoff: send a prompt, wait for the response file, and know when an agent will not write one."""
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Literal
@@ -7,9 +8,27 @@ from typing import Final, Literal
 from quintet.api.client import ApiClient
 from quintet.api.status import AT_REST, FailureKind, TerminalStatus
 from quintet.config import Settings
-from quintet.errors import AgentError, MaybeDone, NoResponse, PassingFault, Refused, ResponseTimeout, TurnFailed
+from quintet.errors import (
+    AgentError,
+    ApiError,
+    MaybeDone,
+    NoResponse,
+    PassingFault,
+    Refused,
+    ResponseTimeout,
+    TurnFailed,
+)
 from quintet.loop.clock import Clock
-from quintet.loop.journal import Event, GuardReleased, PermissionAsked, Reminded, ServerFault, StatusDoubted, Warned
+from quintet.loop.journal import (
+    Event,
+    GuardReleased,
+    HandTyped,
+    PermissionAsked,
+    Reminded,
+    ServerFault,
+    StatusDoubted,
+    Warned,
+)
 from quintet.loop.responses import Look, Responses
 from quintet.roles import Role
 
@@ -24,6 +43,8 @@ MOST_PERMISSIONS: Final = 20
 FIRST_RETRY: Final = 0.1
 LONGEST_RETRY: Final = 5.0
 LAST_OUTPUT_SECONDS: Final = 60.0
+LOOK_PATIENCE: Final = 2.0
+"""seconds for a look at a terminal that nothing is asked of"""
 
 
 @dataclass(frozen=True)
@@ -62,6 +83,8 @@ class Handoff:
 
     tick: Callable[[], None] = lambda: None
     """called with every look at a status: a chance to put back what an agent may have deleted"""
+    typed: set[tuple[str, int]] = field(default_factory=set)
+    """terminals into which somebody has typed, each with the turn before; that was told"""
 
     def wait_for_response_file(self, request: Request) -> Reply:
         """Wait until the agent has written its response and is at rest."""
@@ -95,6 +118,19 @@ class Handoff:
             except PassingFault as fault:
                 self._tell(patience, fault)
                 patience.wait(fault)
+
+    def tell_typed(self, role: Role, terminal_id: str, turn: int) -> None:
+        """Tell once in a turn that somebody has typed into an agent's terminal."""
+        if (terminal_id, turn) not in self.typed:
+            self.typed.add((terminal_id, turn))
+            self.emit(HandTyped(role=role.name, terminal=terminal_id, turn=turn))
+
+    def look_at(self, role: Role, terminal_id: str) -> None:
+        """See whether somebody has typed into a terminal that nothing is asked of; a look, so no fault matters."""
+        with contextlib.suppress(ApiError):
+            turn = self.api.get_standing(terminal_id, LOOK_PATIENCE).typed_after
+            if turn:
+                self.tell_typed(role, terminal_id, turn)
 
     def _tell(self, patience: "Patience", fault: PassingFault) -> None:
         if patience.fresh:
@@ -176,7 +212,7 @@ class _Wait:
     def _read_status(self) -> TerminalStatus | None:
         self.handoff.tick()
         try:
-            self.status, doubt = self.handoff.api.get_standing(self.request.terminal_id, seconds=self._left())
+            standing = self.handoff.api.get_standing(self.request.terminal_id, seconds=self._left())
         except PassingFault as fault:
             if not self.retry:
                 self.handoff.emit(ServerFault(text=f"{fault}; asking again"))
@@ -184,6 +220,9 @@ class _Wait:
             self.idle_since = None  # nobody saw what the agent did meanwhile
             return None
         self.retry = 0.0
+        self.status, doubt = standing.status, standing.doubt
+        if standing.typed_after:
+            self.handoff.tell_typed(self.request.role, self.request.terminal_id, standing.typed_after)
         if doubt and not self.doubted:
             self.doubted = True
             self.handoff.emit(StatusDoubted(role=self.request.role.name, status=self.status, text=doubt))

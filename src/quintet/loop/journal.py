@@ -224,6 +224,16 @@ class StatusDoubted(_Event):
     text: str
 
 
+class HandTyped(_Event):
+    """Somebody has given an agent a prompt in its terminal, which the run knows nothing of."""
+
+    event: Literal["hand_typed"] = "hand_typed"
+    role: str
+    terminal: str
+    turn: Whole
+    """the agent's last turn that the run has asked for"""
+
+
 class ServerFault(_Event):
     event: Literal["server_fault"] = "server_fault"
     text: str
@@ -280,6 +290,7 @@ Event = Annotated[
     | Reminded
     | PermissionAsked
     | StatusDoubted
+    | HandTyped
     | ServerFault
     | Noted
     | Warned

@@ -109,6 +109,8 @@ class TurnRecord:
     usage: Usage | None = None
     final: bool = True
     """False where something may yet make the agent go on; then it shows work"""
+    typed: bool = False
+    """whether another prompt came after the first one since the position: somebody typed it in the terminal"""
 
 
 @dataclass(frozen=True)

@@ -77,6 +77,7 @@ async def _describe(terminal: Terminal, report: Report | None = None) -> models.
         dispatch_id=facts.dispatches[-1] if facts.dispatches else None,
         reason=report.reason,
         doubt=report.doubt,
+        typed_after=facts.turn if report.record is not None and report.record.typed else None,
         last_screen=look.screen.text.rstrip() if report.status is TerminalStatus.ERROR else None,
         accept_key=terminal.provider.accept_key if waits and terminal.provider.is_permission(look.screen) else None,
         start_seconds=terminal.provider.start_seconds if needs_user else None,

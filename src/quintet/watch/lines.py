@@ -87,6 +87,8 @@ def _trouble(event: Event) -> str:
             return f"warning: {text}; repetition {number} in {pause:g} s"
         case journal.LimitReached(role=role, text=text, until=until):
             return f"warning: {in_words(role)} waits until {local_time(until)} for the end of a limit: {text}"
+        case journal.HandTyped(role=role, terminal=terminal):
+            return f"warning: somebody typed into the {in_words(role)}'s terminal ({terminal})"
         case journal.ServerFault(text=text) | journal.Warned(text=text):
             return f"warning: {text}"
         case journal.Noted(text=text):

@@ -294,6 +294,7 @@ _WARNINGS: Final = {
     "turn_failed": "failed turn",
     "limit_reached": "limit",
     "status_doubted": "status in doubt",
+    "hand_typed": "hand-typed prompt",
     "server_fault": "server fault",
     "warned": "warning",
 }

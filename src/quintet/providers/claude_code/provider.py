@@ -1,6 +1,7 @@
 """How the server drives Claude Code."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Final
@@ -107,7 +108,8 @@ class _Record:
         if hooks.transcript and (self._transcript is None or self._transcript.path != path):
             self._transcript = Follower(path, Spending(), read_transcript)
         spending = self._transcript.read() if self._transcript is not None else Spending()
-        return hooks.since(since, spending)
+        record = hooks.since(since, spending)
+        return replace(record, typed=hooks.previous >= since) if record is not None else None
 
 
 @lru_cache(maxsize=256)

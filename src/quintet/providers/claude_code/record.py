@@ -49,6 +49,8 @@ class Hooks:
 
     begun: int = -1
     """where the last turn begins; -1 before the first"""
+    previous: int = -1
+    """where the turn before that begins"""
     ended: bool = False
     stops: int = 0
     """how often the last prompt's turn has come to its end"""
@@ -93,6 +95,7 @@ def read_hook(hooks: Hooks, position: int, line: bytes) -> Hooks:
         prompt = _text(event, "prompt_id")
         return Hooks(
             begun=hooks.begun if own else position,
+            previous=hooks.previous if own else hooks.begun,
             session=_text(event, "session_id"),
             transcript=_text(event, "transcript_path"),
             prompt=prompt,

@@ -44,14 +44,22 @@ class Rollout:
     before: Usage = Usage()
     """tokens of the conversation when the last turn began"""
     total: Usage = Usage()
+    prompts: tuple[int, int] = (-1, -1)
+    """where the last two prompts stand"""
 
     def since(self, position: int) -> TurnRecord | None:
         """The last turn, where it began at or after a position."""
         if self.begun < 0 or self.begun < position:
             return None
         if not self.ended:
-            return TurnRecord(ended=False, usage=self._usage())
-        return TurnRecord(ended=True, last_message=self.message, failure=self.failure, usage=self._usage())
+            return TurnRecord(ended=False, usage=self._usage(), typed=self.prompts[0] >= position)
+        return TurnRecord(
+            ended=True,
+            last_message=self.message,
+            failure=self.failure,
+            usage=self._usage(),
+            typed=self.prompts[0] >= position,
+        )
 
     def _usage(self) -> Usage | None:
         spent = Usage(
@@ -70,8 +78,12 @@ def read_line(rollout: Rollout, position: int, line: bytes) -> Rollout:
     kind = _text(payload, "type")
     if kind in _BEGIN:
         return replace(
-            Rollout(total=rollout.total, before=rollout.total), begun=position, turn=_text(payload, "turn_id")
+            Rollout(total=rollout.total, before=rollout.total, prompts=rollout.prompts),
+            begun=position,
+            turn=_text(payload, "turn_id"),
         )
+    if kind == "user_message" and _text(payload, "kind") in ("", "plain"):
+        return replace(rollout, prompts=(rollout.prompts[1], position))
     if kind == "token_count":
         return replace(rollout, total=_total(payload) or rollout.total)
     if kind == "error":

@@ -107,9 +107,9 @@ class ScriptedProvider(Provider):
         found: TurnRecord | None = None
         for event in map(_event, lines):
             if event.get("event") == "begin":
-                found = TurnRecord(ended=False)
+                found = TurnRecord(ended=False, typed=found is not None)
             elif event.get("event") == "end" and found is not None:
-                found = TurnRecord(True, _text(event, "reply"), _failure(event), _usage(event))
+                found = TurnRecord(True, _text(event, "reply"), _failure(event), _usage(event), typed=found.typed)
         return found
 
 
