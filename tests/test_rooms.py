@@ -10,8 +10,15 @@ import quintet
 from quintet.roles import ROLES
 
 SOURCE = Path(quintet.__file__).parent
-LEAVES = {"quintet", "quintet.roles", "quintet.errors", "quintet.files", "quintet.program"}
-OF_LEAVES = ("quintet.__version__", "quintet.roles.", "quintet.errors.", "quintet.files", "quintet.program.")
+LEAVES = {"quintet", "quintet.roles", "quintet.errors", "quintet.files", "quintet.program", "quintet.prose"}
+OF_LEAVES = (
+    "quintet.__version__",
+    "quintet.roles.",
+    "quintet.errors.",
+    "quintet.files",
+    "quintet.program.",
+    "quintet.prose.",
+)
 MAY_IMPORT = {
     "config": set[str](),
     "loop": {"config", "api"},

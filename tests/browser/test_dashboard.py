@@ -200,7 +200,7 @@ def test_the_last_word_of_a_command_and_the_warnings(page: Page) -> None:
         page.goto(_told(project.start("dashboard", "--port", "0")))
         expect(page.locator("#headline")).to_have_text("FAIL after round 1", timeout=PATIENCE)
         expect(page.locator("#notice")).to_contain_text("002-verify.md")
-        expect(page.locator("#warnings li")).to_contain_text(["1 uncommitted changes"])
+        expect(page.locator("#warnings li")).to_contain_text(["1 uncommitted change, which"])
         expect(page.locator("#text")).to_contain_text("RESULT: PASS")
         page.keyboard.press("c")
         expect(page.locator("#text")).to_contain_text("2 tests failed")

@@ -97,5 +97,7 @@ def test_a_warning_about_the_settings_is_shown_and_kept(project: Project) -> Non
 def test_every_line_of_a_run_has_its_time_and_errors_go_to_stderr(project: Project) -> None:
     done = project.run()
     assert done.err == ""
-    assert all(line[2] == line[5] == ":" for line in done.out.splitlines())
-    assert done.out.splitlines()[-1].endswith("PASS in round 1")
+    lines, screen = done.out.split("\n\n", 1)
+    assert all(line[2] == line[5] == ":" for line in lines.splitlines())
+    assert lines.endswith("PASS in round 1")
+    assert screen.startswith("PASS in round 1, "), "what it rests on and what to do next come after the lines"

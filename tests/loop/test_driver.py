@@ -461,7 +461,7 @@ def test_commit_after_a_pass_with_the_start_commit_in_the_state(project: Project
     )
     done = project.run(POST_GIT_COMMIT="1", POST_GIT_COMMIT_COMMENT="greet")
     assert done.code == 0
-    assert "the work tree has 1 uncommitted changes" in done.out
+    assert "the work tree has 1 uncommitted change, which" in done.out
     assert project.state["start_commit"] == start
     assert f"committed as {git(project, 'rev-parse', 'HEAD')}" in done.out
     assert git(project, "log", "-1", "--format=%s") == "greet"

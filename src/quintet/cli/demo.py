@@ -2,7 +2,6 @@
 
 import os
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +12,7 @@ from quintet.demo import SCENARIO_FILE, TASK_FILE, prepare
 from quintet.loop.responses import TMP
 from quintet.loop.state import State, load_state
 from quintet.program import program
+from quintet.prose import commands
 from quintet.providers.scripted.provider import SCENARIO_VARIABLE
 from quintet.roles import PROGRAMMER
 
@@ -23,7 +23,6 @@ tester ran check.sh, and it failed. The evidence went back, and the second
 slug.py passed. The words were scripted, the work was not: the verdict is the
 exit code of check.sh.
 """
-_WIDTH: Final = 80
 
 
 def demo(folder: Path | None, *, keep: bool) -> int:
@@ -41,13 +40,14 @@ def demo(folder: Path | None, *, keep: bool) -> int:
         "poll_seconds": "0.5",
         "cleanup_on_exit": not keep,
     }
-    code = run(None, flags, env={SCENARIO_VARIABLE: scenario})  # the user's own settings have no part in it
+    # the user's own settings have no part in it
+    code = run(None, flags, env={SCENARIO_VARIABLE: scenario}, closes=False)
     state = load_state(project / TMP / "quintet-state.json")
     if code or state is None:
         click.echo("\nThe demo did not reach PASS. What there is of it:", err=True)
-        click.echo(_commands(_what_is_left(folder, state, keep=keep)), err=True)
+        click.echo(commands(_what_is_left(folder, state, keep=keep)), err=True)
         return code or 1
-    click.echo(f"{STORY}\nLook at it:\n{_commands(_what_is_left(folder, state, keep=keep))}")
+    click.echo(f"{STORY}\nLook at it:\n{commands(_what_is_left(folder, state, keep=keep))}")
     click.echo("\nThe same with real agents, in a project of yours:")
     for words in ("init", 'new "what you want, in one line"', "run tasks/..."):
         click.echo(f"  {program()} {words}")
@@ -68,12 +68,3 @@ def _what_is_left(folder: Path, state: State | None, *, keep: bool) -> list[tupl
             (f"{program()} stop --session {state.session_name}", "ends all five terminals"),
         ]
     return [*rows, (f"rm -r {shlex.quote(str(folder))}", "removes all of the demo")]
-
-
-def _commands(rows: Sequence[tuple[str, str]]) -> str:
-    """Commands to type, with notes beside them, or above them where a line would become too long."""
-    column = max((len(words) for words, note in rows if note), default=0)
-    beside = [f"  {words:<{column}}  # {note}" if note else f"  {words}" for words, note in rows]
-    if max(map(len, beside)) <= _WIDTH:
-        return "\n".join(beside)
-    return "\n".join(f"  # {note}\n  {words}" if note else f"  {words}" for words, note in rows)

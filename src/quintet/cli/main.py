@@ -25,6 +25,7 @@ from quintet.cli.status import status_command
 from quintet.cli.texts import profiles_group, prompts_group
 from quintet.cli.watch import dashboard_command, watch_command
 from quintet.errors import QuintetError
+from quintet.prose import for_stream
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 EPILOG = "quintet COMMAND --help says more about a command."
@@ -126,6 +127,10 @@ for name, commands in SECTIONS.items():
     cli.add_section(name, commands)
 
 
+def _say(line: str) -> None:
+    click.echo(for_stream(line, sys.stderr), err=True)
+
+
 def main() -> None:
     """Run the command line; a user's mistake is one line and exit code 1."""
     try:
@@ -139,10 +144,10 @@ def main() -> None:
     except click.ClickException as error:
         context = error.ctx if isinstance(error, click.UsageError) else None
         more = f" ({context.command_path} --help says more)" if context else ""
-        click.echo(f"quintet: {error.format_message()}{more}", err=True)
+        _say(f"quintet: {error.format_message()}{more}")
         code = 1
     except QuintetError as error:
-        click.echo(f"quintet: {error}", err=True)
+        _say(f"quintet: {error}")
         code = 1
     except BrokenPipeError:
         sys.stderr.close()

@@ -33,14 +33,17 @@ def run(
     *,
     plain: bool = False,
     as_json: bool = False,
+    closes: bool = True,
 ) -> int:
-    """Carry out a run, show it, and leave its report."""
+    """Carry out a run, show it, and leave its report; `closes`: a PASS ends with a screen that says what to do next."""
     loaded = load_settings(config_file, env, flags, Path.cwd())
     settings = loaded.settings
     check_settings(settings)
     with at_work(settings.wd), ExitStack() as servers:
         every = settings.progress_seconds
-        with showing(settings.wd, plain=plain, as_json=as_json, must_go_on=True, progress_seconds=every) as show:
+        with showing(
+            settings.wd, plain=plain, as_json=as_json, must_go_on=True, progress_seconds=every, closes=closes
+        ) as show:
             show.title(title_of(settings.prompt))
 
             def tell(event: Event) -> None:
@@ -56,7 +59,8 @@ def run(
                 driver.emit(Noted(text=sentence))
             code = driver.run()
         if driver.state.run_id:
-            _report(settings.wd / TMP / driver.state.run_id, quiet=as_json or not sys.stdout.isatty())
+            folder = settings.wd / TMP / driver.state.run_id
+            _report(folder, quiet=as_json, closing_api=driver.state.api if closes and not code else None)
     return code
 
 
@@ -77,16 +81,22 @@ def _without_script(settings: Settings, env: Mapping[str, str]) -> Iterator[str]
         yield f"{', '.join(names)}: without a script they say only: Done.; set {SCENARIO_VARIABLE} to a scenario file"
 
 
-def _report(folder: Path, *, quiet: bool) -> None:
-    """Write the report; a run's outcome does not depend on it."""
-    from quintet.watch.report import write_report  # noqa: PLC0415 - needed only now
+def _report(folder: Path, *, quiet: bool, closing_api: str | None) -> None:
+    """Write the report; a run's outcome does not depend on it. The server's address is given where a PASS is told."""
+    from quintet.watch.closing import closing  # noqa: PLC0415 - needed only now
+    from quintet.watch.report import write_report  # noqa: PLC0415
+    from quintet.watch.summary import summarise  # noqa: PLC0415
 
     try:
         written = write_report(folder, at_end=True)[1]
     except OSError as error:
         click.echo(f"warning: no report: {error}", err=True)
         return
-    if not quiet:
+    if quiet:
+        return
+    if closing_api is not None:
+        click.echo(f"\n{closing(summarise(folder), written, api=closing_api)}")
+    elif sys.stdout.isatty():
         click.echo(f"The report is {written}")
 
 

@@ -62,6 +62,7 @@ from quintet.loop.strays import is_folder_name
 from quintet.loop.task import Task, given_task, saved_task
 from quintet.loop.terminals import REACH_SECONDS, Terminals, end_session, exit_terminals
 from quintet.loop.tokens import Ledger
+from quintet.prose import plural
 from quintet.roles import ROLES, Role
 
 Connect = Callable[[str, Sequence[str]], ApiClient]
@@ -150,8 +151,8 @@ class Driver:
         more["task_file"] = settings.prompt_file
         self.emit(told.model_copy(update=more))
         if settings.post_git_commit and (dirty := uncommitted(settings)):
-            text = f"the work tree has {len(dirty)} uncommitted changes; they will be in the commit after a PASS"
-            self.books.warn(text)
+            number = plural(len(dirty), "uncommitted change")
+            self.books.warn(f"the work tree has {number}, which will be in the commit after a PASS")
         leave_behind(found, settings, self.handoff.api, self.emit)
         self.books.save(self.terminals.init_new_run(state, self.books.write_partial))
         return task

@@ -18,6 +18,7 @@ KEPT: Final = "changes.json"
 EXCLUDED: Final = f":(exclude){TMP}"
 _SECONDS: Final = 30
 _MOST: Final = 500
+_LARGEST: Final = 2_000_000
 _ENV: Final = ("-c", "core.quotePath=false", "-c", "core.fsmonitor=false", "--no-optional-locks")
 
 
@@ -73,9 +74,20 @@ def look(wd: Path, run: Run) -> Changes:
     new = git(wd, "ls-files", "--others", "--exclude-standard", "-z", "--", ".", EXCLUDED)
     if counts is None or kinds is None or new is None:
         return Changes(note="Git could not tell.")
-    files = [*_changed(counts, kinds), *(File(path, "new") for path in _split(new))]
+    files = [*_changed(counts, kinds), *(File(path, "new", *_sizes(wd / path)) for path in _split(new))]
     files = sorted((replace(file, before=was_dirty(file.path, run)) for file in files), key=lambda file: file.path)
     return Changes(tuple(files[:_MOST]), max(len(files) - _MOST, 0))
+
+
+def _sizes(path: Path) -> tuple[int, int] | tuple[None, None]:
+    """The lines of a file that git does not know yet, all of them added; nothing for what is no text or very large."""
+    try:
+        if path.is_symlink() or path.stat().st_size > _LARGEST:
+            return None, None
+        data = path.read_bytes()
+    except OSError:
+        return None, None
+    return (None, None) if b"\0" in data else (len(data.splitlines()), 0)
 
 
 def was_dirty(path: str, run: Run) -> bool:

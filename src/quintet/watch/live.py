@@ -105,7 +105,9 @@ class Picture:
             texts = [f"{in_words(run.asking)} asks for permission: {program()} attach {run.asking}"]
         elif run.status == RUNNING and run.waiting:
             texts = [run.waiting]
-        return [line for text in texts for line in textwrap.wrap(one_line(text), max(width, 10))]
+        return [
+            line for text in texts for line in textwrap.wrap(one_line(text), max(width, 10), break_on_hyphens=False)
+        ]
 
     def _pipeline(self, width: int) -> Text:
         turn = self.run.current
@@ -196,9 +198,17 @@ def _journal_line(event: Event) -> Text:
 class LiveView(AbstractContextManager["LiveView"]):
     """Shows a picture on the alternate screen, so that a resized window leaves no traces; at the end it stays below."""
 
-    def __init__(self, ask: Callable[[Run], Mapping[str, str]] = lambda _: {}, console: Console | None = None) -> None:
+    def __init__(
+        self,
+        ask: Callable[[Run], Mapping[str, str]] = lambda _: {},
+        console: Console | None = None,
+        *,
+        closes: bool = False,
+    ) -> None:
         self.picture = Picture()
         self._ask = ask
+        self._closes = closes
+        """whether a PASS is told by a screen of its own afterwards"""
         self._console = console or Console()
         self._live = Live(
             console=self._console, screen=True, refresh_per_second=REFRESH, get_renderable=self._draw, transient=True
@@ -229,8 +239,10 @@ class LiveView(AbstractContextManager["LiveView"]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._over.set()
-        if self._live.is_started:
-            self._live.stop()
+        if not self._live.is_started:
+            return
+        self._live.stop()
+        if not (self._closes and self.picture.run.status == PASS):
             self._console.print(self.picture.draw(self._console.width, self._console.height - 1))
 
     def _draw(self) -> RenderableType:

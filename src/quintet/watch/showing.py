@@ -15,6 +15,7 @@ import click
 
 from quintet.loop.journal import Event, RunStopped
 from quintet.program import program
+from quintet.prose import for_stream
 from quintet.watch.figures import one_line, time_of_day
 from quintet.watch.lines import line_for
 from quintet.watch.model import seconds_of
@@ -22,6 +23,7 @@ from quintet.watch.progress import Progress
 
 _GONE: Final = "The run's process is gone; {} run goes on with it."
 
+_TIME: Final = " " * len("00:00:00 ")
 _LOOK_SECONDS: Final = 1.0
 
 
@@ -48,9 +50,11 @@ class _Printing:
     def earlier(self, events: Sequence[Event]) -> None:
         """It was told when it happened."""
 
-    def echo(self, line: str, *, err: bool = False) -> None:
+    def echo(self, line: str, *, err: bool = False, rest: str | None = None) -> None:
+        """Print a line; `rest` is given for prose and indents what does not fit into its first line on a terminal."""
         try:
-            click.echo(line, err=err)
+            stream = sys.stderr if err else sys.stdout
+            click.echo(line if rest is None else for_stream(line, stream, rest), err=err)
         except BrokenPipeError:
             if not self.must_go_on:
                 raise
@@ -66,7 +70,7 @@ class Lines(_Printing):
     def __call__(self, event: Event) -> None:
         self.progress.add(event)
         line = f"{time_of_day(seconds_of(event.at))} {one_line(line_for(event))}"
-        self.echo(line, err=isinstance(event, RunStopped))
+        self.echo(line, rest=_TIME, err=isinstance(event, RunStopped))
 
     def earlier(self, events: Sequence[Event]) -> None:
         for event in events:
@@ -75,7 +79,7 @@ class Lines(_Printing):
     def tick(self, now: float) -> None:
         """Say who is at work, where nothing was said for long."""
         if line := self.progress.due(now):
-            self.echo(f"{time_of_day(now)} {line}")
+            self.echo(f"{time_of_day(now)} {line}", rest=_TIME)
 
     @contextmanager
     def ticking(self) -> Iterator[Self]:
@@ -116,7 +120,13 @@ class JournalLines(_Printing):
 
 @contextmanager
 def showing(
-    wd: Path, *, plain: bool = False, as_json: bool = False, must_go_on: bool = False, progress_seconds: float = 0.0
+    wd: Path,
+    *,
+    plain: bool = False,
+    as_json: bool = False,
+    must_go_on: bool = False,
+    progress_seconds: float = 0.0,
+    closes: bool = False,
 ) -> Iterator[Show]:
     """The way that was asked for; the live view only where there is a terminal that can draw it."""
     if as_json:
@@ -130,5 +140,5 @@ def showing(
         from quintet.watch.live import LiveView  # noqa: PLC0415 - rich is loaded only where it draws
         from quintet.watch.terminals import statuses  # noqa: PLC0415
 
-        with LiveView(lambda run: statuses(wd, run)) as view:
+        with LiveView(lambda run: statuses(wd, run), closes=closes) as view:
             yield view

@@ -1,0 +1,42 @@
+"""Words for a terminal: lines that end at blanks, commands with notes, numbers with their nouns."""
+
+import shutil
+import textwrap
+from collections.abc import Sequence
+from typing import Final, TextIO
+
+WIDTH: Final = 80
+
+
+def wrapped(text: str, width: int = WIDTH, indent: str = "", rest: str | None = None) -> str:
+    """A text in lines that are broken at blanks only; `rest` is the indent of all lines but the first."""
+    following = indent if rest is None else rest
+    return textwrap.fill(
+        text,
+        width,
+        initial_indent=indent,
+        subsequent_indent=following,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def for_stream(text: str, stream: TextIO, rest: str = "") -> str:
+    """One line as a stream should get it: wrapped for people on a terminal, whole for programs."""
+    if not stream.isatty():
+        return text
+    return wrapped(text, min(shutil.get_terminal_size().columns, WIDTH), rest=rest)
+
+
+def plural(number: int, noun: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def commands(rows: Sequence[tuple[str, str]]) -> str:
+    """Commands to type, with notes beside them, or above them where a line would become too long."""
+    column = max((len(words) for words, note in rows if note), default=0)
+    beside = [f"  {words:<{column}}  # {note}" if note else f"  {words}" for words, note in rows]
+    if max(map(len, beside), default=0) <= WIDTH:
+        return "\n".join(beside)
+    return "\n".join(f"  # {note}\n  {words}" if note else f"  {words}" for words, note in rows)

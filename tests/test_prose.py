@@ -1,0 +1,41 @@
+"""Words for a terminal."""
+
+import io
+
+import pytest
+
+from quintet.prose import commands, for_stream, plural, wrapped
+
+PROSE = "warning: well-known words and /a/very/long/path/that-has-hyphens-in-it/and-goes-on/for-more/than-80.md end"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_lines_end_at_blanks_only() -> None:
+    for width in (20, 40, 80):
+        lines = wrapped(PROSE, width, indent="  ").split("\n")
+        assert " ".join(lines).split() == PROSE.split(), "no word is broken"
+        assert all(len(line) <= width or len(line.split()) == 1 for line in lines)
+
+
+def test_people_get_lines_and_programs_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    text = "word " * 40
+    assert for_stream(text, io.StringIO()) == text
+    lines = for_stream(text, Terminal(), rest="    ").split("\n")
+    assert len(lines) > 1
+    assert all(len(line) <= 80 for line in lines)
+    assert all(line.startswith("    ") for line in lines[1:])
+
+
+@pytest.mark.parametrize(("number", "words"), [(0, "0 files"), (1, "1 file"), (2, "2 files")])
+def test_one_file_and_two_files(number: int, words: str) -> None:
+    assert plural(number, "file") == words
+
+
+def test_notes_go_above_where_a_line_would_be_too_long() -> None:
+    assert commands([("ls", "look"), ("cd x", "")]) == "  ls  # look\n  cd x"
+    assert commands([("l" * 79, "look")]) == f"  # look\n  {'l' * 79}"

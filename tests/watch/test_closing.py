@@ -1,0 +1,98 @@
+"""The screen after a PASS: it fits 80 columns and 24 lines, and every word of it is true."""
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from quintet.loop import journal
+from quintet.loop.journal import Event
+from quintet.roles import ANALYST, TESTER
+from quintet.watch.changes import Changes, File
+from quintet.watch.closing import closing
+from quintet.watch.summary import Summary, summarise
+from tests.watch.events import at, sent, started, taken, verdict_of, write
+from tests.watch.scripted import scripted, story
+
+RUN = "20260102-030405-abcdef"
+
+
+def passed(*more: Event, cleaned_up: bool = False) -> list[Event]:
+    end = journal.RunFinished(status="PASS", round=1, cleaned_up=cleaned_up)
+    turns = [sent(10, ANALYST), taken(20, ANALYST, tokens=9000), sent(20, TESTER), taken(50, TESTER)]
+    return [*started(), *turns, verdict_of(50, "PASS"), *more, at(60, end)]
+
+
+def screen(tmp_path: Path, events: list[Event], **changes: object) -> str:
+    summary: Summary = summarise(write(tmp_path / ".tmp" / RUN, events))
+    summary = replace(summary, **changes)  # type: ignore[arg-type]
+    text = closing(summary, summary.folder / "report.html", cwd=tmp_path)
+    lines = text.split("\n")
+    assert len(lines) <= 22, "with a prompt below it, it fits 24 lines"
+    assert max(map(len, lines)) <= 80
+    return text
+
+
+def test_it_says_what_changed(tmp_path: Path) -> None:
+    files = [File(f"src/module_{number}.py", "changed", 3, 1) for number in range(9)]
+    text = screen(tmp_path, passed(), changes=Changes(tuple(files)), title="word " * 40)
+    assert "9 files changed, 27 lines added, 9 removed; not committed:" in text
+    assert "  src/module_0.py  changed  +3 -1" in text
+    assert "and 5 more files" in text
+    one = screen(tmp_path, passed(), changes=Changes((File("a.py", "new", 1, 0),)))
+    assert "1 file changed, 1 line added, 0 removed" in one
+    assert "No file was changed." in screen(tmp_path, passed(), changes=Changes())
+
+
+def test_it_says_what_the_result_rests_on(tmp_path: Path) -> None:
+    assert "It rests on the tester's word alone." in screen(tmp_path, passed())
+    verified = at(55, journal.Verified(round=1, command="make test", exit_code=0))
+    text = screen(tmp_path, passed(verified))
+    assert "PASS: make test (exit code 0)." in " ".join(text.split())
+    assert "word alone" not in text
+    used_up = at(52, journal.ReviewsUsedUp(phase="analyst", round=1, cycles=3))
+    assert "1 phase went on without an approved review" in screen(tmp_path, passed(used_up))
+
+
+def test_it_says_what_still_runs_and_what_ends_it(tmp_path: Path) -> None:
+    assert f"Still running: 5 agents, idle in their terminals. This ends them:\n  quintet stop {RUN}" in screen(
+        tmp_path, passed()
+    )
+    assert "Nothing of it is running any more." in screen(tmp_path, passed(cleaned_up=True))
+
+
+def test_it_says_what_to_do_next(tmp_path: Path) -> None:
+    def git(*words: str) -> None:
+        subprocess.run(["git", *words], cwd=tmp_path, check=True, capture_output=True)
+
+    git("init", "--quiet", "--initial-branch", "main")
+    git("-c", "user.name=T", "-c", "user.email=t@localhost", "commit", "--quiet", "--allow-empty", "--message", "Begin")
+    git("switch", "--quiet", "--create", "work")
+    (tmp_path / "new.py").write_text("x")
+    found = Changes((File("new.py", "new"),))
+    text = screen(tmp_path, passed(), changes=found)
+    assert "git add -N . && git diff" in text, "a new file is in no other diff"
+    assert "git add --all && git commit" in text
+    assert "git switch main && git merge work" in text
+    assert f".tmp/{RUN}/report.html" in text
+    committed = screen(tmp_path, passed(at(55, journal.Noted(text="committed as 0123456789abcdef"))), changes=found)
+    assert "committed as 0123456789ab" in committed
+    assert "git commit" not in committed
+
+
+@pytest.mark.parametrize("how", ["--plain", "--json"])
+def test_a_run_that_passes_ends_with_it(how: str) -> None:
+    with scripted(story()) as project:
+        (project.wd / "new.py").write_text("a = 1\nb = 2\n")
+        code, output = project.call("run", how)
+    assert code == 0, output
+    assert ("1 file changed, 2 lines added, 0 removed" in output) is (how == "--plain")
+    assert ("It rests on the tester's word alone." in output) is (how == "--plain")
+
+
+def test_a_run_that_fails_has_none() -> None:
+    with scripted(story()) as project:
+        code, output = project.call("run", "--plain", MAX_ROUNDS="1")
+    assert code == 1, output
+    assert "It rests on" not in output
