@@ -2,7 +2,7 @@
 
 import subprocess
 
-from quintet.roles import ANALYST, PROGRAMMER
+from quintet.roles import ANALYST, PROGRAMMER, TESTER
 from tests.stub.project import until
 from tests.watch.scripted import Scripted, scripted, story, turns
 
@@ -30,11 +30,13 @@ def test_a_prompt_that_somebody_types_is_told() -> None:
         type_into(project, "system_analyst", "what do you think of this?")
         until(lambda: told(project) == [ANALYST.name], "the word of it")
         type_into(project, PROGRAMMER.name, "and you?")
+        type_into(project, TESTER.name, "before anything was asked of you")
+        until(lambda: TESTER.name in told(project), "the word of the tester")
         said, _ = process.communicate(timeout=120)
         assert "warning: somebody typed into the analyst's terminal" in said
-        assert told(project) == [ANALYST.name, PROGRAMMER.name], "each once"
+        assert sorted(told(project)) == [ANALYST.name, PROGRAMMER.name, TESTER.name], "each once"
         report = (project.folder / "report.md").read_text(encoding="utf-8")
-        assert "2 hand-typed prompts" in report
+        assert "3 hand-typed prompts" in report
         assert "somebody typed into the programmer's terminal" in report
 
 

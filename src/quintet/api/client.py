@@ -36,7 +36,7 @@ class Standing(NamedTuple):
     status: TerminalStatus
     doubt: str = ""
     """how the server's witnesses disagree for long"""
-    typed_after: int = 0
+    typed_after: int | None = None
     """the number of its last turn, where somebody has typed a prompt in the terminal since"""
 
 
@@ -156,8 +156,8 @@ class ApiClient:
         found = self.get_terminal(terminal_id, seconds)
         word, doubt = found.get("status"), found.get("doubt")
         status = TerminalStatus(word) if isinstance(word, str) and word in set(TerminalStatus) else _UNKNOWN
-        typed = found.get("typed_after") if self.own else 0
-        return Standing(status, doubt if isinstance(doubt, str) else "", typed if type(typed) is int else 0)
+        typed = found.get("typed_after") if self.own else None
+        return Standing(status, doubt if isinstance(doubt, str) else "", typed if type(typed) is int else None)
 
     def get_reason(self, terminal_id: str) -> str:
         """Why a terminal has failed, in brackets, where the server tells."""

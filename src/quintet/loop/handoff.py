@@ -129,7 +129,7 @@ class Handoff:
         """See whether somebody has typed into a terminal that nothing is asked of; a look, so no fault matters."""
         with contextlib.suppress(ApiError):
             turn = self.api.get_standing(terminal_id, LOOK_PATIENCE).typed_after
-            if turn:
+            if turn is not None:
                 self.tell_typed(role, terminal_id, turn)
 
     def _tell(self, patience: "Patience", fault: PassingFault) -> None:
@@ -221,7 +221,7 @@ class _Wait:
             return None
         self.retry = 0.0
         self.status, doubt = standing.status, standing.doubt
-        if standing.typed_after:
+        if standing.typed_after is not None:
             self.handoff.tell_typed(self.request.role, self.request.terminal_id, standing.typed_after)
         if doubt and not self.doubted:
             self.doubted = True

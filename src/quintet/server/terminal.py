@@ -241,6 +241,14 @@ class Terminal:
             status = TerminalStatus.UNKNOWN
         return self._tell(Report(status, self._reason(status, record), record, doubt))
 
+    def typed_after(self, report: Report) -> int | None:
+        """The last turn that a client has asked for, where somebody has typed a prompt in the pane since."""
+        facts = self.facts
+        if facts.turn:
+            return facts.turn if report.record is not None and report.record.typed else None
+        is_blank = facts.ready and not facts.continues and not facts.initial
+        return 0 if is_blank and self.provider.read_record(self.folder, 0) is not None else None
+
     def _is_quiet(self, turn: int) -> bool:
         """Whether the pane is silent, or has been since its turn was over: an idle agent may draw something, too."""
         was_over = self._told is TerminalStatus.COMPLETED and self._told_turn == turn
