@@ -83,6 +83,12 @@ def append_line(path: Path, line: str | bytes, below: Path | None = None, *, pri
             file.write(data)
 
 
+def open_to_keep(path: Path) -> int:
+    """A handle of a private file, to lock and to write; it is made where it is not there. A link is refused."""
+    with _parent(path, path.parent) as (folder, name):
+        return _open_file(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, folder)
+
+
 @contextmanager
 def reading(path: Path, below: Path | None = None) -> Iterator[IO[bytes]]:
     """A file to read from; below `below` never one behind a link."""

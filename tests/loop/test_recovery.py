@@ -60,7 +60,7 @@ def test_every_step_counts_for_itself() -> None:
 
 def test_a_missing_login_is_not_tried_again() -> None:
     scene = Scene()
-    with pytest.raises(TurnFailed):
+    with pytest.raises(TurnFailed, match=r"analyst: its turn has failed: no; log in there \(quintet attach analyst\)"):
         scene.fail(FailureKind.LOGIN)
     assert (scene.clock.now(), scene.events) == (0.0, [])
 

@@ -59,7 +59,9 @@ def files(project: Scripted) -> list[Path]:
 
 def ended(process: "subprocess.Popen[str]") -> str:
     process.terminate()
-    said, _ = process.communicate(timeout=30)
+    assert process.stdout is not None
+    said = process.stdout.read()  # not communicate(): it would miss what came with the first line
+    process.wait(30)
     return said
 
 

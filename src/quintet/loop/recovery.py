@@ -12,6 +12,7 @@ from quintet.loop import journal
 from quintet.loop.clock import Clock
 from quintet.loop.flow import Ask
 from quintet.loop.journal import Event
+from quintet.program import program
 
 PAUSES: Final = (2.0, 10.0, 60.0)
 """before a failed turn is repeated for the first, second and third time; then it counts, or is a limit"""
@@ -45,7 +46,8 @@ class Recovery:
         """Let pass what has failed the step's turn; raise where it will not pass, or has not."""
         self._enter(step)
         if failed.kind == FailureKind.LOGIN:
-            raise failed
+            how = f"log in there ({program()} attach {step.role.name}) or with the CLI by itself, then start again"
+            raise TurnFailed(f"{failed}; {how}", failed.kind) from failed
         if failed.kind == FailureKind.USAGE_LIMIT:
             self._wait_for_limit(step, failed)
         elif failed.kind == FailureKind.RATE_LIMIT:

@@ -8,7 +8,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from quintet.api.shown import last_lines
 from quintet.errors import ServerError
 
 HELP_SECONDS: Final = 20.0
@@ -74,7 +73,7 @@ def refusal(argv: Sequence[str], env: Mapping[str, str], cwd: Path) -> str:
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return last_lines((done.stdout + b"\n" + done.stderr).decode(errors="replace")) if done.returncode else ""
+    return (done.stdout + b"\n" + done.stderr).decode(errors="replace").strip() if done.returncode else ""
 
 
 def knows(help_text: str, option: str) -> bool:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
+from quintet import files
 from quintet.errors import ServerError
 from quintet.program import program
 from quintet.server.places import default_root, make_private
@@ -93,7 +94,7 @@ def _lock(path: Path) -> int:
     deadline = time.monotonic() + LOCK_SECONDS
     while True:
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+            descriptor = files.open_to_keep(path)
         except OSError as error:
             raise ServerError(f"{path}: cannot be written ({error.strerror}); remove it") from None
         try:

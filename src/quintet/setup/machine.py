@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from quintet.api.shown import last_lines
 from quintet.config import Settings
 from quintet.errors import ConfigError, ServerError
 from quintet.loop import command
@@ -75,7 +76,7 @@ def check_starts(env: Mapping[str, str], settings: Settings) -> Iterator[Check]:
         asks = settings.permissions == ASK
         launch = Launch("", agent.profile, "", settings.wd, settings.wd, env, agent.model, agent.args, asks=asks)
         if refused := provider.try_flags(launch):
-            yield failure(agent.provider, f"{role}: it does not start: {refused.said}", refused.mend)
+            yield failure(agent.provider, f"{role}: it does not start: {last_lines(refused.said)}", refused.mend)
 
 
 def _agent(provider: Provider, env: Mapping[str, str], *, is_needed: bool) -> Check:
