@@ -81,7 +81,7 @@ class Summary:
         reviews = [handoff.verdict.outcome for handoff in self.run.verdicts if handoff.role.reviews and handoff.verdict]
         names = {
             Outcome.GOOD: "approved",
-            Outcome.VOID: OUTCOME_WORDS[Outcome.VOID],
+            Outcome.VOID: "not counted",
             Outcome.AGAIN: f"with {OUTCOME_WORDS[Outcome.AGAIN]}",
         }
         told = [f"{reviews.count(item)} {words}" for item, words in names.items() if item in reviews]

@@ -272,7 +272,7 @@ function drawTurns() {
   run.handoffs.forEach((turn, number) => {
     if (!number || run.handoffs[number - 1].round !== turn.round) items.push(h("li", { class: "round-head" }, `Round ${turn.round}`));
     const open = run.status === "RUNNING" ? "at work" : "no reply";
-    const said = turn.verdict ? turn.verdict.label : turn.missed ? "no reply" : turn.taken === null ? open : "";
+    const said = turn.verdict ? turn.verdict.label.split(",")[0] : turn.missed ? "no reply" : turn.taken === null ? open : "";
     items.push(h("li", {}, h("button", { type: "button", "data-turn": number, "aria-current": String(number === view.chosen), onclick: () => choose(number, true) },
       h("span", { class: `pip ${turn.kind}` }), h("span", {}, named(turn.role), h("span", { class: "more" }, `  cycle ${turn.cycle}${turn.again ? ", asked again" : ""}`)),
       h("span", { class: `said ${mood(turn)}` }, said))));
