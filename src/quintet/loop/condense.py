@@ -11,7 +11,7 @@ from quintet.loop.markup import DECOR, LEAD, normalise, own, unwrap
 
 LONGEST_LINE: Final = 2_000
 """characters of one line that a shortened text keeps"""
-LONGEST_TEXT: Final = 400_000
+LONGEST_TEXT: Final = 410_000
 """characters that are searched for sections: of a longer reply the beginning and the end, half each"""
 
 ANALYST_SECTIONS: Final = {

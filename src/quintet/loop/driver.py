@@ -2,10 +2,12 @@
 
 import contextlib
 import itertools
+import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from quintet.api.client import ApiClient
@@ -24,7 +26,7 @@ from quintet.errors import (
     TokensUsedUp,
     TurnFailed,
 )
-from quintet.loop import command, flow, journal
+from quintet.loop import command, flow, gate, journal
 from quintet.loop.books import Books, Listener
 from quintet.loop.clock import Clock, RealClock
 from quintet.loop.flow import (
@@ -45,7 +47,7 @@ from quintet.loop.lock import directory_lock, sign_again
 from quintet.loop.postprocess import dirty_paths, post_process, start_commit, uncommitted
 from quintet.loop.prompts import Prompts
 from quintet.loop.recovery import Recovery
-from quintet.loop.responses import Responses
+from quintet.loop.responses import EXCERPT, LONGEST_REPLY, Responses, blocks, excerpt
 from quintet.loop.saved import (
     Found,
     can_resume,
@@ -348,13 +350,31 @@ class Driver:
         tokens = self._spend(step)
         with self.signals.deferred():
             number = self.state.sequence + 1
-            kept = self.responses.keep(step.role, number, reply.text)
+            if reply.is_long:
+                kept = self.responses.keep_whole(step.role, number)
+            else:
+                kept = self.responses.keep(step.role, number, reply.text)
+            replied = self._read_kept(step, kept) if reply.is_long or len(reply.text) > LONGEST_REPLY else None
+            replied = replied or Replied(reply.text)
             told = {"step": step.key, "role": step.role.name, "source": reply.source, "file": kept.name}
-            self.emit(journal.ReplyTaken.model_validate(told | {"characters": len(reply.text), **tokens}))
+            self.emit(journal.ReplyTaken.model_validate(told | {"characters": len(replied.text), **tokens}))
             self.books.state = replace(self.state, sequence=number)
-            self._fold(step, Replied(reply.text))
+            self._fold(step, replied)
             if reply.source == "file":
                 self.responses.drop(step.role)
+
+    def _read_kept(self, step: Ask, path: Path) -> Replied:
+        """A long reply as it is in the archive: an excerpt of its text, and the verdict by all of its lines."""
+        with self.responses.kept(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size <= LONGEST_REPLY:
+                return Replied(excerpt(file))
+            self.books.warn(
+                f"the reply of {step.role} has {size:,} bytes; all of it is kept as {path.name}, "
+                f"its first and last {EXCERPT // 1000} kB travel on"
+            )
+            read = gate.read_review_verdict if step.role.reviews else gate.read_test_verdict
+            return Replied(excerpt(file), gate.Whole(size, read(blocks(file))))
 
     def _spend(self, step: Ask) -> dict[str, object]:
         """Close the turn's account: what it has cost, for the journal and for the limit."""

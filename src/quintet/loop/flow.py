@@ -70,6 +70,8 @@ class Replied:
     """The agent's reply has been taken."""
 
     text: str
+    whole: gate.Whole | None = None
+    """where the text is only an excerpt"""
 
 
 @dataclass(frozen=True)
@@ -140,20 +142,27 @@ def apply(state: State, step: Step, outcome: Outcome, settings: Settings) -> App
             return _dispatched(_at(state, step), step, at), ()
         case Ask(), Arrived():
             return replace(state, arrived=step.key), ()
-        case Ask(role=role, again=False), Replied(text):
-            reply = f"{NOT_THERE}{role} replied with an empty text.)" if _empty(text) else text
-            state = replace(_answered(state, step), outputs=state.outputs | {role.output: reply})
-            if role is TESTER:
-                return _tested(state, reply, settings)
-            return _reviewed(state, role, reply, settings) if role.reviews else (replace(state, turn=Turn.REVIEW), ())
-        case Ask(again=True), Replied(text):
-            return _tested_again(_answered(state, step), text, settings)
+        case Ask(), Replied() as replied:
+            return _replied(state, step, replied, settings)
         case Ask(again=True), NoReply():
             return _tested_again(_answered(state, step), "", settings)
         case Verify(command=command), Verified() as verified:
             return _verified(state, command, verified, settings)
         case _:
             raise AssertionError(f"{outcome} does not belong to {step}")
+
+
+def _replied(state: State, step: Ask, replied: Replied, settings: Settings) -> Applied:
+    role, text, whole = step.role, replied.text, replied.whole
+    if step.again:
+        return _tested_again(_answered(state, step), text, settings, whole)
+    reply = f"{NOT_THERE}{role} replied with an empty text.)" if _empty(text) else text
+    state = replace(_answered(state, step), outputs=state.outputs | {role.output: reply})
+    if role is TESTER:
+        return _tested(state, reply, settings, whole)
+    if role.reviews:
+        return _reviewed(state, role, reply, settings, whole)
+    return replace(state, turn=Turn.REVIEW), ()
 
 
 def _at(state: State, step: Ask) -> State:
@@ -192,9 +201,9 @@ def _dispatched(state: State, step: Ask, at: int) -> State:
     return replace(state, dispatched=step.key, dispatched_at=at, arrived="", full_summary_sent=sent)
 
 
-def _reviewed(state: State, role: Role, review: str, settings: Settings) -> Applied:
+def _reviewed(state: State, role: Role, review: str, settings: Settings, whole: gate.Whole | None) -> Applied:
     phase = role.phase
-    judged = gate.judge_review(review, phase, state.cycle, settings)
+    judged = gate.judge_review(review, phase, state.cycle, settings, whole)
     notes = condense.extract_review_notes(review, settings) if settings.condense_review_feedback else review
     events: list[journal.Event] = [
         journal.ReviewJudged(
@@ -218,21 +227,21 @@ def _reviewed(state: State, role: Role, review: str, settings: Settings) -> Appl
         state = replace(state, current_phase=following, cycle=1, open_notes=notes if used_up else "")
     else:
         state = replace(state, cycle=state.cycle + 1)
-    sizes = state.whole_sizes | {role.output: size_of(review)}
+    sizes = state.whole_sizes | {role.output: whole.size if whole else size_of(review)}
     return replace(state, turn=Turn.WORK, whole_sizes=sizes), tuple(events)
 
 
-def _tested(state: State, report: str, settings: Settings) -> Applied:
-    verdict = gate.read_test_verdict(report)
+def _tested(state: State, report: str, settings: Settings, whole: gate.Whole | None) -> Applied:
+    verdict = whole.verdict if whole else gate.read_test_verdict(report)
     if verdict is None:
         return replace(state, turn=Turn.VERDICT), (_test_event(state, None, "no verdict; the tester is asked again"),)
     return _decided(state, verdict, report, settings)
 
 
-def _tested_again(state: State, answer: str, settings: Settings) -> Applied:
+def _tested_again(state: State, answer: str, settings: Settings, whole: gate.Whole | None = None) -> Applied:
     """The second answer decides; without a verdict in it the first reply is the evidence of a FAIL."""
     first = state.outputs[TESTER.output]
-    verdict = gate.read_test_verdict(answer)
+    verdict = whole.verdict if whole else gate.read_test_verdict(answer)
     if verdict is None:
         return _failed(state, first, settings, _test_event(state, Verdict.FAIL, "no verdict, asked twice"))
     complete = gate.section(answer, gate.EVIDENCE) is not None

@@ -29,7 +29,7 @@ from quintet.loop.journal import (
     StatusDoubted,
     Warned,
 )
-from quintet.loop.responses import Look, Responses
+from quintet.loop.responses import LONGEST_REPLY, Look, Responses
 from quintet.roles import Role
 
 LOOK_SECONDS: Final = 0.05
@@ -53,6 +53,8 @@ class Reply:
 
     text: str
     source: Literal["file", "screen"]
+    is_long: bool = False
+    """the text is only an excerpt of the response file"""
 
 
 @dataclass(frozen=True)
@@ -252,7 +254,7 @@ class _Wait:
         if not self.seen or now - self.seen_since < settled:
             return None
         text = self.handoff.responses.read(self.request.role)
-        return Reply(text, "file") if text else None
+        return Reply(text, "file", is_long=self.seen.size > LONGEST_REPLY) if text else None
 
     def _at_rest(self, now: float) -> Reply | None:
         """Idle without a response: first doubt the status, then the agent."""

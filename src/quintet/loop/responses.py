@@ -1,11 +1,14 @@
 """Response files: where agents leave their replies, and the archive that keeps every one of them."""
 
 import contextlib
+import io
+import os
 import shutil
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from quintet import files
 from quintet.errors import RunError
@@ -14,6 +17,12 @@ from quintet.loop.prompts import RESPONSE_DIR, response_path_for
 from quintet.roles import ROLES, Role
 
 TMP: Final = RESPONSE_DIR.parent
+LONGEST_REPLY: Final = 2_000_000
+"""bytes of a reply that travel on as they are"""
+EXCERPT: Final = 200_000
+"""bytes of a longer one that do, from its beginning and from its end"""
+_BLOCK: Final = 1 << 17
+_CUT: Final = " [...]\n"
 PROMPTS: Final = "prompts"
 """the folder of the prompts in the archive"""
 
@@ -25,6 +34,36 @@ def make_tmp(wd: Path) -> None:
     found = files.look(ignore, wd)
     if found is None or not found.st_size:
         files.write(ignore, "*\n", wd)
+
+
+def excerpt(file: IO[bytes]) -> str:
+    """The text of a file; of a long one its beginning and its end, with a note between them."""
+    size = os.fstat(file.fileno()).st_size
+    file.seek(0)
+    if size <= LONGEST_REPLY:
+        return normalise(file.read().decode("utf-8", "replace"))
+    head = file.read(EXCERPT)
+    file.seek(size - EXCERPT)
+    tail = file.read(EXCERPT)
+    note = f"[... {size - 2 * EXCERPT} of {size} bytes are left out here; the whole reply is in the run's archive ...]"
+    return "\n".join((normalise(head.decode("utf-8", "replace")), note, normalise(tail.decode("utf-8", "replace"))))
+
+
+def blocks(file: IO[bytes]) -> Iterator[str]:
+    """The text of a file in blocks of whole lines. What a line has beyond a block's length is left out."""
+    file.seek(0)
+    text = io.TextIOWrapper(file, "utf-8", "replace")
+    try:
+        while block := text.read(_BLOCK):
+            if not block.endswith("\n"):
+                block += text.readline(_BLOCK)
+            if len(block) >= _BLOCK and not block.endswith("\n") and (more := text.readline(_BLOCK)):
+                block += _CUT  # so that the beginning of a line is not taken for a whole one
+                while more and not more.endswith("\n"):
+                    more = text.readline(_BLOCK)
+            yield block.removeprefix("\ufeff")
+    finally:
+        text.detach()
 
 
 @dataclass(frozen=True)
@@ -120,13 +159,32 @@ class Responses:
         return Look(found.st_mtime_ns, found.st_size, found.st_ino)
 
     def read(self, role: Role) -> str | None:
-        """The text of a response; None where it cannot be read or says nothing."""
+        """The text of a response, of a long one its excerpt; None where it cannot be read or says nothing."""
         try:
             with files.reading(self.response_path_for(role), self.wd) as file:
-                text = normalise(file.read().decode("utf-8", "replace"))
+                text = excerpt(file)
+                return text if text.strip() or any(block.strip() for block in blocks(file)) else None
         except OSError:
             return None
-        return text if text.strip() else None
+
+    def keep_whole(self, role: Role, sequence: int) -> Path:
+        """Copy a long response to the archive as it is. The original stays until `drop`."""
+        target = self.archive / f"{sequence:03d}-{role.output}.md"
+        try:
+            with files.reading(self.response_path_for(role), self.wd) as file:
+                files.copy(file, target, self.wd)
+        except OSError as error:
+            raise RunError(f"{target}: cannot be written ({error.strerror})") from None
+        return target
+
+    @contextlib.contextmanager
+    def kept(self, path: Path) -> Iterator[IO[bytes]]:
+        """A file of the archive to read from."""
+        try:
+            with files.reading(path, self.wd) as file:
+                yield file
+        except OSError as error:
+            raise RunError(f"{path}: cannot be read ({error.strerror})") from None
 
     def keep(self, role: Role, sequence: int, text: str) -> Path:
         """Write a reply to the archive under its final name. The original stays until `drop`."""
