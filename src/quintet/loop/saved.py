@@ -79,7 +79,8 @@ def leave_behind(found: Found, settings: Settings, api: ApiClient, emit: Callabl
     ended = ""
     if old.api == settings.api:
         living = any(is_there(api, terminal.id) for terminal in old.terminals.values())
-        end = end_session if api.own else exit_terminals
+        # of a creation that was interrupted another server may have more than the state names
+        end = end_session if api.own or not has_all_terminals(old) else exit_terminals
         ended = "its terminals are ended" if end(api, old) and living else ""
     if old.final_status is not Status.RUNNING and ended:
         emit(Noted(text=f"the earlier run {old.run_id} is over ({old.final_status}); {ended}"))
