@@ -96,3 +96,9 @@ def test_a_run_that_fails_has_none() -> None:
         code, output = project.call("run", "--plain", MAX_ROUNDS="1")
     assert code == 1, output
     assert "It rests on" not in output
+
+
+def test_a_task_that_is_no_utf8_can_be_printed(tmp_path: Path) -> None:
+    assert "caf\N{REPLACEMENT CHARACTER}" in screen(
+        tmp_path, passed(), title=b"caf\xe9".decode("utf-8", "surrogateescape")
+    )

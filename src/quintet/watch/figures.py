@@ -59,7 +59,7 @@ def time_of_day(seconds: float) -> str:
     return f"{datetime.fromtimestamp(seconds).astimezone():%H:%M:%S}" if seconds else "--:--:--"
 
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def harmless(text: str) -> str:
