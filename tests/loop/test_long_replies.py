@@ -62,7 +62,7 @@ def test_a_reply_of_300_megabytes_needs_few_of_memory(project: Project) -> None:
         long_turn(project, b"EVIDENCE:\n", b"\nRESULT: PASS\n", 300),
     ]
     more = peak_of(project)
-    assert more < usual + 20
+    assert more < usual + 40, "the report shows up to 2 MB of it, too"
     [kept] = [name for name in project.archived if name.endswith("-tester.md")]
     assert (project.archive / kept).stat().st_size > 300 * MEGABYTE
     assert len(project.state["outputs"]["tester"]) < 2 * EXCERPT + 1000
