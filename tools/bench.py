@@ -17,11 +17,11 @@ from statistics import median
 from typing import NamedTuple
 
 from quintet.config import Settings
-from quintet.loop import condense, gate
-from quintet.loop.flow import Ask, Dispatched, Finished, Replied, apply, first_state, next_step
-from quintet.loop.prompts import Prompts
-from quintet.loop.state import State, Terminal
-from quintet.loop.task import Task
+from quintet.loop.decide import condense, gate
+from quintet.loop.decide.flow import Ask, Dispatched, Finished, Replied, apply, first_state, next_step
+from quintet.loop.decide.prompts import Prompts
+from quintet.loop.decide.state import State, Terminal
+from quintet.loop.decide.task import Task
 from quintet.roles import ROLES, TESTER, Phase
 
 sys.path.insert(0, str(Path(__file__).parents[1]))

@@ -24,9 +24,10 @@ sys.path.insert(0, str(ROOT))
 
 from quintet.demo import SCENARIO_FILE, prepare  # noqa: E402
 from quintet.demo.script import SCENARIO  # noqa: E402
-from quintet.watch.live import Picture  # noqa: E402
-from quintet.watch.runs import JOURNAL, Tail, run_folders  # noqa: E402
-from quintet.watch.summary import task_title  # noqa: E402
+from quintet.layout import JOURNAL  # noqa: E402
+from quintet.watch.console.live import Picture  # noqa: E402
+from quintet.watch.runs.folders import Tail, run_folders  # noqa: E402
+from quintet.watch.runs.summary import task_title  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",

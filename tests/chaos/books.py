@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from quintet.errors import StateError
-from quintet.loop.markup import normalise
-from quintet.loop.state import State, load_state
+from quintet.loop.decide.markup import normalise
+from quintet.loop.decide.state import State
+from quintet.loop.record.state_file import load_state
 from quintet.roles import ROLES
 
 STATE: Final = Path(".tmp") / "quintet-state.json"

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from quintet.loop.state import State, save_state
+from quintet.loop.decide.state import State
+from quintet.loop.record.state_file import save_state
 from tests.chaos.books import Books, step_marker
 
 RUN = "run-1"

@@ -16,7 +16,7 @@ from quintet.config import TABLE
 from quintet.config.kinds import Choice, Seconds
 from quintet.config.words import allowed_words, default_words, sections
 from quintet.errors import PromptError, RunError
-from quintet.loop.prompts.texts import shipped_texts, text_of
+from quintet.loop.decide.prompts.texts import shipped_texts, text_of
 from quintet.roles import ROLES
 from tests.docs.pages import DOCS
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from quintet.loop.lint import lint
-from quintet.loop.task import parse_task
+from quintet.loop.decide.lint import lint
+from quintet.loop.decide.task import parse_task
 from quintet.setup.tasks import slug
 from tests.docs.pages import DOCS, README, blocks
 

@@ -12,17 +12,18 @@ from rich.console import Console
 
 from quintet.api.client import ApiClient
 from quintet.errors import ApiError
-from quintet.loop.journal import Event, Journal
+from quintet.loop.journal import Event
+from quintet.loop.record.journal_file import Journal
 from quintet.roles import ROLES
-from quintet.watch.lines import line_for
-from quintet.watch.live import Picture
-from quintet.watch.model import run_from
-from quintet.watch.page import page
-from quintet.watch.report import markdown
-from quintet.watch.runs import Tail, is_at_work, read_text
-from quintet.watch.summary import summarise
-from quintet.watch.telling import tell_handoff, tell_run
-from quintet.watch.terminals import find_server, statuses
+from quintet.watch.console.live import Picture
+from quintet.watch.dashboard.run_json import tell_handoff, tell_run
+from quintet.watch.report.report_html import page
+from quintet.watch.report.write import markdown
+from quintet.watch.runs.event_lines import line_for
+from quintet.watch.runs.folders import Tail, is_at_work, read_text
+from quintet.watch.runs.model import run_from
+from quintet.watch.runs.summary import summarise
+from quintet.watch.runs.terminal_status import find_server, statuses
 from tests.fuzz.files import FOLDER, written
 from tests.fuzz.hostile import as_bytes, json_object, json_objects, json_values, one_of, replies, texts
 from tests.fuzz.properties import holds, one_line

@@ -11,15 +11,15 @@ from typing import Any, Final
 from fastapi.routing import APIRoute
 from hypothesis import strategies as st
 
-from quintet.server.app import create_app
-from quintet.server.embedded import EmbeddedServer
+from quintet.server.errors import Conflict
 from quintet.server.events import Events
-from quintet.server.hub import Hub
-from quintet.server.places import Places
-from quintet.server.refusals import Conflict
-from quintet.server.session import Wish
-from quintet.server.terminal import Terminal
-from quintet.watch.pages import Pages
+from quintet.server.http.app import create_app
+from quintet.server.http.embedded import EmbeddedServer
+from quintet.server.paths import Places
+from quintet.server.terminal.hub import Hub
+from quintet.server.terminal.session import Wish
+from quintet.server.terminal.terminal import Terminal
+from quintet.watch.dashboard.routes import Pages
 from tests.fuzz.files import FOLDER
 from tests.fuzz.hostile import any_text, as_bytes, json_objects, json_values, one_of, texts
 from tests.fuzz.properties import holds

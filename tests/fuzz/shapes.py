@@ -8,10 +8,10 @@ from pathlib import Path
 
 from quintet.config import load_settings
 from quintet.errors import QuintetError
-from quintet.loop import condense, gate
-from quintet.loop.journal import Journal
-from quintet.loop.state import load_state
-from quintet.loop.task import parse_task
+from quintet.loop.decide import condense, gate
+from quintet.loop.decide.task import parse_task
+from quintet.loop.record.journal_file import Journal
+from quintet.loop.record.state_file import load_state
 from quintet.providers.claude_code.record import Hooks, Spending, read_hook, read_transcript
 from quintet.providers.codex.record import Rollout, read_line
 from quintet.providers.codex.rollouts import is_marked
@@ -19,15 +19,15 @@ from quintet.providers.following import Follower
 from quintet.providers.limits import reset_time
 from quintet.providers.screen import Screen
 from quintet.roles import ROLES, Phase
-from quintet.server.delivery import clean
-from quintet.server.picture import _only_colours
-from quintet.watch.figures import one_line
-from quintet.watch.model import run_from
-from quintet.watch.page import page
-from quintet.watch.report import markdown
-from quintet.watch.runs import Tail
-from quintet.watch.summary import summarise
-from quintet.watch.telling import tell_handoff, tell_run
+from quintet.server.terminal.input import clean
+from quintet.server.terminal.picture import _only_colours
+from quintet.watch.dashboard.run_json import tell_handoff, tell_run
+from quintet.watch.report.report_html import page
+from quintet.watch.report.write import markdown
+from quintet.watch.runs.folders import Tail
+from quintet.watch.runs.formatting import one_line
+from quintet.watch.runs.model import run_from
+from quintet.watch.runs.summary import summarise
 from tests.fuzz.files import FOLDER, written
 from tests.fuzz.journals import TIMES
 from tests.fuzz.requests import application

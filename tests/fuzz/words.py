@@ -6,21 +6,21 @@ from hypothesis import strategies as st
 
 from quintet.api.status import TerminalStatus
 from quintet.config import Settings
-from quintet.loop import condense, gate
-from quintet.loop.flow import Ask, next_step
-from quintet.loop.markup import fences, normalise, unwrap
-from quintet.loop.prompts import Prompts
-from quintet.loop.responses import Responses
-from quintet.loop.state import State
-from quintet.loop.task import Task
+from quintet.loop.decide import condense, gate
+from quintet.loop.decide.flow import Ask, next_step
+from quintet.loop.decide.markup import fences, normalise, unwrap
+from quintet.loop.decide.prompts import Prompts
+from quintet.loop.decide.state import State
+from quintet.loop.decide.task import Task
+from quintet.loop.record.responses import Responses
 from quintet.providers.base import Provider
 from quintet.providers.registry import find_provider, provider_names
 from quintet.providers.screen import Screen
 from quintet.providers.scripted.look import DIALOG, PROMPT, QUESTION, WORKING
 from quintet.providers.scripted.response import response_path
 from quintet.roles import ROLES, Phase
-from quintet.server.delivery import clean
-from quintet.server.picture import _only_colours
+from quintet.server.terminal.input import clean
+from quintet.server.terminal.picture import _only_colours
 from tests.fuzz.files import FOLDER
 from tests.fuzz.hostile import as_bytes, replies, texts
 from tests.fuzz.properties import holds

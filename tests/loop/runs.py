@@ -5,12 +5,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from quintet.config import Settings
-from quintet.loop.flow import Ask, Dispatched, Finished, NoReply, Outcome, Replied, Verified, Verify, apply, first_state
-from quintet.loop.flow import next_step as following
+from quintet.loop.decide.flow import (
+    Ask,
+    Dispatched,
+    Finished,
+    NoReply,
+    Outcome,
+    Replied,
+    Verified,
+    Verify,
+    apply,
+    first_state,
+)
+from quintet.loop.decide.flow import next_step as following
+from quintet.loop.decide.prompts import Prompts
+from quintet.loop.decide.state import State, Terminal
+from quintet.loop.decide.task import Task
 from quintet.loop.journal import Event
-from quintet.loop.prompts import Prompts
-from quintet.loop.state import State, Terminal
-from quintet.loop.task import Task
 from quintet.roles import ROLES, Phase
 
 TASK = Task("EXPLORE SUMMARY\nwith two lines", "SCENARIO: run it\nand look")

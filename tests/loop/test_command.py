@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quintet.loop import command
+from quintet import command
 from tests.stub.project import until
 
 

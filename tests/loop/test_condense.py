@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quintet.loop.condense import (
+from quintet.loop.decide.condense import (
     LONGEST_LINE,
     LONGEST_TEXT,
     cap_lines,

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quintet.config import Settings
+from quintet.layout import response_path_for
 from quintet.loop import journal
-from quintet.loop.condense import condense_for_programmer, condense_for_tester
-from quintet.loop.flow import (
+from quintet.loop.decide.condense import condense_for_programmer, condense_for_tester
+from quintet.loop.decide.flow import (
     NOT_THERE,
     Ask,
     Dispatched,
@@ -27,8 +28,9 @@ from quintet.loop.flow import (
     missing,
     next_step,
 )
-from quintet.loop.prompts import BACK_REFERENCE, response_path_for
-from quintet.loop.state import State, Status, Terminal, Turn, load_state, save_state
+from quintet.loop.decide.prompts import BACK_REFERENCE
+from quintet.loop.decide.state import State, Status, Terminal, Turn
+from quintet.loop.record.state_file import load_state, save_state
 from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, ROLES, TESTER, Phase, Role
 from tests.loop.runs import (
     FAIL,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quintet.loop.gate import (
+from quintet.loop.decide.gate import (
     EVIDENCE,
     EVIDENCE_GROUPS,
     REVIEW_NOTES,

@@ -22,9 +22,9 @@ from quintet.errors import (
     TerminalGone,
     TurnFailed,
 )
-from quintet.loop.handoff import Handoff, Patience, Reply, Request
 from quintet.loop.journal import Event, GuardReleased, PermissionAsked, Reminded, ServerFault, StatusDoubted
-from quintet.loop.responses import Responses
+from quintet.loop.record.responses import Responses
+from quintet.loop.run.turn import Handoff, Patience, Reply, Request
 from quintet.roles import ANALYST
 from tests.stub.fake import (
     COMPLETED,

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from quintet.loop.journal import Event, Journal, RoundFailed, RunFinished, RunStarted, TestJudged, Warned, schema
+from quintet.loop.journal import Event, RoundFailed, RunFinished, RunStarted, TestJudged, Warned, schema
+from quintet.loop.record.journal_file import Journal
 from tests.loop.texts import many, strange_text
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)

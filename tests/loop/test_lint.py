@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 
 from quintet.errors import TaskError
-from quintet.loop.lint import EXPLORE_HEADER, PLACEHOLDER, SCENARIO_HEADER, Finding, lint
-from quintet.loop.task import parse_task
+from quintet.loop.decide.lint import EXPLORE_HEADER, PLACEHOLDER, SCENARIO_HEADER, Finding, lint
+from quintet.loop.decide.task import parse_task
 from tests.loop.texts import agent_texts, many
 
 EXPLORE = "The parser in parse.py drops the last line of a file without a line end. Keep it."

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from quintet.errors import RunError
-from quintet.loop.lock import directory_lock, is_locked
+from quintet.loop.record.lock import directory_lock, is_locked
 from quintet.roles import ANALYST
 from tests.stub.project import ONE_PASS, Project, finish, killed, project_in, turns, until
 from tests.stub.replies import ANALYST_SUMMARY

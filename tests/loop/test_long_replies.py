@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from quintet.loop import gate
-from quintet.loop.gate import Verdict
-from quintet.loop.responses import EXCERPT, LONGEST_REPLY, blocks
+from quintet.loop.decide import gate
+from quintet.loop.decide.gate import Verdict
+from quintet.loop.record.responses import EXCERPT, LONGEST_REPLY, blocks
 from quintet.roles import PEER_PROGRAMMER, PROGRAMMER, TESTER
 from tests.loop.runs import approval
 from tests.stub.project import Project, project_in

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 
-from quintet.loop.markup import MOST_FENCES, fences, label, normalise, own, unwrap
+from quintet.loop.decide.markup import MOST_FENCES, fences, label, normalise, own, unwrap
 from tests.loop.texts import agent_texts, many
 
 WORD = re.compile(r"^word$", re.MULTILINE)

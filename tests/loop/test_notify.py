@@ -12,7 +12,7 @@ import pytest
 
 from quintet.config import Settings
 from quintet.loop.journal import Noted, PermissionAsked, ReviewsUsedUp, RunFinished, RunStopped
-from quintet.loop.notify import Notifier
+from quintet.loop.record.notify import Notifier
 from quintet.roles import PEER_ANALYST, PROGRAMMER, TESTER
 from tests.stub.project import Project, project_in, turns
 from tests.stub.replies import FAIL, PROGRAMMER_SUMMARY

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quintet.config import Settings
-from quintet.loop.postprocess import post_process, start_commit, uncommitted
+from quintet.loop.run.postprocess import post_process, start_commit, uncommitted
 
 TASK = "*** ORIGINAL EXPLORE SUMMARY ***\n# Add a greeting\nMore.\n\n*** SCENARIO TEST ***\nRun it.\n"
 

@@ -9,11 +9,12 @@ import pytest
 
 from quintet.config import Settings
 from quintet.errors import PromptError
-from quintet.loop.flow import Ask
-from quintet.loop.prompts import BACK_REFERENCE, NOTHING_YET, RESPONSE_DIR, Prompts, response_path_for
-from quintet.loop.prompts import texts as prompt_texts
-from quintet.loop.prompts.texts import render
-from quintet.loop.state import State
+from quintet.layout import RESPONSE_DIR, response_path_for
+from quintet.loop.decide.flow import Ask
+from quintet.loop.decide.prompts import BACK_REFERENCE, NOTHING_YET, Prompts
+from quintet.loop.decide.prompts import texts as prompt_texts
+from quintet.loop.decide.prompts.texts import render
+from quintet.loop.decide.state import State
 from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, ROLES, TESTER, Role
 from tests.loop.runs import TASK, new_state, settings
 

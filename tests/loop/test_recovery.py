@@ -10,9 +10,9 @@ from quintet.api.status import FailureKind
 from quintet.config import Settings
 from quintet.errors import AgentError, RunError, TurnFailed
 from quintet.loop import journal
-from quintet.loop.flow import Ask
+from quintet.loop.decide.flow import Ask
 from quintet.loop.journal import Event
-from quintet.loop.recovery import LIMIT_PAUSES, LIMIT_SLACK, LOOK_SECONDS, MOST_REPLACEMENTS, PAUSES, Recovery
+from quintet.loop.run.recovery import LIMIT_PAUSES, LIMIT_SLACK, LOOK_SECONDS, MOST_REPLACEMENTS, PAUSES, Recovery
 from quintet.roles import ANALYST, PROGRAMMER
 from tests.stub.fake import FakeClock
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from quintet.errors import RunError
-from quintet.loop.responses import Responses
+from quintet.loop.record.responses import Responses
 from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, TESTER
 
 

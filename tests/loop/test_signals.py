@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quintet.loop.signals import Interrupted, Signals
+from quintet.loop.record.signals import Interrupted, Signals
 from quintet.roles import PROGRAMMER
 from tests.stub.project import ONE_PASS, Project, finish, project_in, until
 from tests.stub.replies import PROGRAMMER_SUMMARY
@@ -166,8 +166,8 @@ def test_a_signal_and_its_echo_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """`timeout` sends its signal to the process and to the process's group."""
     moments = iter([10.0, 10.01, 10.5])
     ended: list[int] = []
-    monkeypatch.setattr("quintet.loop.signals.time.monotonic", lambda: next(moments))
-    monkeypatch.setattr("quintet.loop.signals.os._exit", ended.append)
+    monkeypatch.setattr("quintet.loop.record.signals.time.monotonic", lambda: next(moments))
+    monkeypatch.setattr("quintet.loop.record.signals.os._exit", ended.append)
     signals = Signals()
     with pytest.raises(Interrupted):
         signals._handle(signal.SIGTERM, None)

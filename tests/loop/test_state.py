@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quintet.errors import StateError
-from quintet.loop.flow import Ask, Finished, next_step
-from quintet.loop.prompts import Prompts
-from quintet.loop.state import TURNS, State, Status, Terminal, Turn, load_state, put_aside, save_state
+from quintet.loop.decide.flow import Ask, Finished, next_step
+from quintet.loop.decide.prompts import Prompts
+from quintet.loop.decide.state import TURNS, State, Status, Terminal, Turn
+from quintet.loop.record.state_file import load_state, put_aside, save_state
 from quintet.roles import ANALYST, ROLES, Phase
 from tests.loop.runs import TASK, settings
 from tests.loop.texts import many, readable_texts, strange_text

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from quintet.config import Settings
-from quintet.loop.journal import Event, Journal, RunFinished, RunStarted, RunStopped, TerminalCreated
-from quintet.loop.saved import find_saved
-from quintet.loop.strays import MOST, find_strays
+from quintet.loop.journal import Event, RunFinished, RunStarted, RunStopped, TerminalCreated
+from quintet.loop.record.journal_file import Journal
+from quintet.loop.record.orphans import MOST, find_strays
+from quintet.loop.run.resume import find_saved
 
 STATE = "quintet-state.json"
 

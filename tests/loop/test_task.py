@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 
 from quintet.errors import TaskError
-from quintet.loop.lint import PLACEHOLDER
-from quintet.loop.task import EXPLORE_HEADER, SCENARIO_HEADER, Task, parse_task
+from quintet.loop.decide.lint import PLACEHOLDER
+from quintet.loop.decide.task import EXPLORE_HEADER, SCENARIO_HEADER, Task, parse_task
 from tests.loop.texts import agent_texts, many
 
 GOOD = f"{EXPLORE_HEADER}\nexplore\nmore\n{SCENARIO_HEADER}\nscenario\n"

@@ -11,9 +11,9 @@ from quintet.api.client import ApiClient
 from quintet.api.status import TerminalStatus
 from quintet.config import Settings
 from quintet.errors import ApiError, MaybeDone, PassingFault, Refused, RunError, TerminalGone
+from quintet.loop.decide.state import State, Terminal
 from quintet.loop.journal import Event, PermissionAsked, TerminalCreated, TerminalLost, Warned
-from quintet.loop.state import State, Terminal
-from quintet.loop.terminals import READY_SECONDS, RENAME_SECONDS, Terminals, end_session, exit_terminals
+from quintet.loop.run.terminals import READY_SECONDS, RENAME_SECONDS, Terminals, end_session, exit_terminals
 from quintet.roles import ROLES
 from tests.stub.fake import ERROR, IDLE, PROCESSING, UNKNOWN, WAITING, FakeClock
 

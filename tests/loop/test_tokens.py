@@ -7,9 +7,9 @@ import pytest
 
 from quintet.api.client import ApiClient
 from quintet.errors import PassingFault, TokensUsedUp
+from quintet.loop.decide.state import Terminal
 from quintet.loop.journal import TurnTokens
-from quintet.loop.state import Terminal
-from quintet.loop.tokens import Ledger, cost, read_tokens
+from quintet.loop.run.tokens import Ledger, cost, read_tokens
 from tests.loop.runs import settings
 
 

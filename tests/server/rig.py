@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 import httpx
 
-from quintet.server.embedded import EmbeddedServer
-from quintet.server.places import Places
+from quintet.server.http.embedded import EmbeddedServer
+from quintet.server.paths import Places
 
 T = TypeVar("T")
 DEADLINE = 30.0

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from quintet.server import delivery
-from quintet.server.terminal import Terminal
+from quintet.server.terminal import input as delivery
+from quintet.server.terminal.terminal import Terminal
 from tests.server.rig import Rig, until
 
 
@@ -72,7 +72,7 @@ def test_a_question_is_answered_by_its_user_alone(rig: Rig) -> None:
 def test_a_dialog_that_comes_up_meanwhile_keeps_the_message_out(
     rig: Rig, monkeypatch: pytest.MonkeyPatch, message: str
 ) -> None:
-    monkeypatch.setattr("quintet.server.delivery.BUSY_SECONDS", 30.0)
+    monkeypatch.setattr("quintet.server.terminal.input.BUSY_SECONDS", 30.0)
     terminal, gate = at_work_until(rig)
     wait = delivery._until_at_rest
 
@@ -80,16 +80,16 @@ def test_a_dialog_that_comes_up_meanwhile_keeps_the_message_out(
         gate.touch()
         await wait(terminal)
 
-    monkeypatch.setattr("quintet.server.delivery._until_at_rest", opened)
+    monkeypatch.setattr("quintet.server.terminal.input._until_at_rest", opened)
     assert rig.send(terminal, message).status_code == 409
     assert rig.status(terminal) == "waiting_user_answer", "nobody has said yes"
     assert rig.get(terminal)["turn"] == 1
 
 
 def test_enter_is_not_pressed_blindly(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quintet.server.delivery.BUSY_SECONDS", 0.1)
-    monkeypatch.setattr("quintet.server.delivery.DRAFT_SECONDS", 0.1)
-    monkeypatch.setattr("quintet.server.delivery.TAKEN_SECONDS", 1.0)
+    monkeypatch.setattr("quintet.server.terminal.input.BUSY_SECONDS", 0.1)
+    monkeypatch.setattr("quintet.server.terminal.input.DRAFT_SECONDS", 0.1)
+    monkeypatch.setattr("quintet.server.terminal.input.TAKEN_SECONDS", 1.0)
     terminal, gate = at_work_until(rig)
     assert rig.send(terminal, "while it works").status_code == 504
     gate.touch()
@@ -100,13 +100,13 @@ def test_enter_is_not_pressed_blindly(rig: Rig, monkeypatch: pytest.MonkeyPatch)
 def test_a_paste_that_gets_lost_is_no_success(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = rig.terminal()
     assert rig.ask(terminal, "first") == "done 1"
-    monkeypatch.setattr("quintet.server.delivery.TAKEN_SECONDS", 4.0)
-    monkeypatch.setattr("quintet.server.delivery.DRAFT_SECONDS", 0.2)
+    monkeypatch.setattr("quintet.server.terminal.input.TAKEN_SECONDS", 4.0)
+    monkeypatch.setattr("quintet.server.terminal.input.DRAFT_SECONDS", 0.2)
 
     async def lost(terminal: object) -> str:  # noqa: ARG001 - takes a paste's place, and changes the screen
         return "resize-window -t %0 -x 70 -y 20"
 
-    monkeypatch.setattr("quintet.server.composer._paste", lost)
+    monkeypatch.setattr("quintet.server.terminal.composer._paste", lost)
     assert rig.send(terminal, "second").status_code == 504
     assert rig.status(terminal) == "unknown"
 

@@ -12,7 +12,7 @@ import pytest
 from quintet import files
 from quintet.api.client import ApiClient
 from quintet.errors import ServerError
-from quintet.server.embedded import EmbeddedServer
+from quintet.server.http.embedded import EmbeddedServer
 from tests.server.rig import Rig, until
 
 
@@ -33,7 +33,7 @@ def test_word_of_a_new_session_is_left_when_there_is_room_again(
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         files.write(target, text, below)
 
-    monkeypatch.setattr("quintet.server.embedded.files", SimpleNamespace(write=write))
+    monkeypatch.setattr("quintet.server.http.embedded.files", SimpleNamespace(write=write))
     with EmbeddedServer([], path, rig.places) as server:
         full.set()
         client = ApiClient(server.url, str(tmp_path), token=server.token)

@@ -10,7 +10,7 @@ from quintet.providers import editor
 from quintet.providers.base import Launch, Plan
 from quintet.providers.registry import register
 from quintet.providers.scripted.provider import PROVIDER, ScriptedProvider
-from quintet.server import composer
+from quintet.server.terminal import composer
 from tests.server.rig import Rig, until
 
 MESSAGE = "one\ttab"

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from quintet.server.processes import has_ended
+from quintet.server.tmux.processes import has_ended
 from tests.server.rig import Rig, until
 
 
@@ -117,8 +117,8 @@ def test_deleting_ends_what_ignores_its_hang_up(rig: Rig) -> None:
 def test_a_tmux_server_that_does_not_answer(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     stuck = rig.terminal()
     other = rig.terminal(session="other")
-    monkeypatch.setattr("quintet.server.tmux.REPLY_SECONDS", 0.5)
-    monkeypatch.setattr("quintet.server.session.SILENT_SECONDS", 0.5)
+    monkeypatch.setattr("quintet.server.tmux.connection.REPLY_SECONDS", 0.5)
+    monkeypatch.setattr("quintet.server.terminal.session.SILENT_SECONDS", 0.5)
     pid = int(rig.tmux("display-message", "-p", "#{pid}"))
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -139,7 +139,7 @@ def test_a_tmux_server_that_does_not_answer(rig: Rig, monkeypatch: pytest.Monkey
 def test_a_tmux_server_that_does_not_answer_is_ended_by_force(
     rig: Rig, monkeypatch: pytest.MonkeyPatch, known: bool
 ) -> None:
-    monkeypatch.setattr("quintet.server.tmux.REPLY_SECONDS", 0.5)
+    monkeypatch.setattr("quintet.server.tmux.connection.REPLY_SECONDS", 0.5)
     terminal = rig.terminal()
     pane = int(rig.tmux("list-panes", "-a", "-F", "#{pane_pid}"))
     pid = int(rig.tmux("display-message", "-p", "#{pid}"))

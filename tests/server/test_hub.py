@@ -3,9 +3,9 @@
 import asyncio
 from pathlib import Path
 
-from quintet.server.hub import MOST_GONE, Hub
-from quintet.server.places import Places
-from quintet.server.session import Session
+from quintet.server.paths import Places
+from quintet.server.terminal.hub import MOST_GONE, Hub
+from quintet.server.terminal.session import Session
 from tests.server.rig import Rig, until
 
 

@@ -112,8 +112,8 @@ def test_commands_are_no_turns(rig: Rig) -> None:
 
 
 def test_input_that_nothing_shows_to_be_taken_is_no_success(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quintet.server.delivery.TAKEN_SECONDS", 4.0)
-    monkeypatch.setattr("quintet.server.delivery.BUSY_SECONDS", 0.2)
+    monkeypatch.setattr("quintet.server.terminal.input.TAKEN_SECONDS", 4.0)
+    monkeypatch.setattr("quintet.server.terminal.input.BUSY_SECONDS", 0.2)
     terminal = rig.terminal([[{"hang": True}]], "--no-record")
     assert rig.send(terminal, "first").status_code == 200
     assert rig.send(terminal, "second", dispatch_id="d").status_code == 504
@@ -125,15 +125,15 @@ def test_input_that_nothing_shows_to_be_taken_is_no_success(rig: Rig, monkeypatc
 def test_what_a_busy_agent_has_not_taken_is_sent_when_it_is_asked_for_again(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("quintet.server.delivery.TAKEN_SECONDS", 0.2)
-    monkeypatch.setattr("quintet.server.delivery.DRAFT_SECONDS", 0.2)
-    monkeypatch.setattr("quintet.server.delivery.BUSY_SECONDS", 0.2)
+    monkeypatch.setattr("quintet.server.terminal.input.TAKEN_SECONDS", 0.2)
+    monkeypatch.setattr("quintet.server.terminal.input.DRAFT_SECONDS", 0.2)
+    monkeypatch.setattr("quintet.server.terminal.input.BUSY_SECONDS", 0.2)
     gate = rig.root / "gate"
     wait = {"run": f"while ! test -e {gate}; do sleep 0.01; done"}
     terminal = rig.terminal([[wait, {"reply": "first"}], [{"reply": "second"}]])
     rig.send(terminal, "one")
     assert rig.send(terminal, "two", dispatch_id="d").status_code == 504
-    monkeypatch.setattr("quintet.server.delivery.TAKEN_SECONDS", 30.0)
+    monkeypatch.setattr("quintet.server.terminal.input.TAKEN_SECONDS", 30.0)
     gate.touch()
     assert rig.send(terminal, "two", dispatch_id="d").status_code == 200, "it is in the composer, and is sent now"
     until(lambda: rig.last(terminal), lambda text: text == "second")
@@ -142,7 +142,7 @@ def test_what_a_busy_agent_has_not_taken_is_sent_when_it_is_asked_for_again(
 
 
 def test_a_command_that_is_not_taken_is_no_success(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quintet.server.delivery.COMMAND_SECONDS", 1.0)
+    monkeypatch.setattr("quintet.server.terminal.input.COMMAND_SECONDS", 1.0)
     stubborn = rig.terminal({"swallow_enter": 1000, "turns": []})
     answer = rig.send(stubborn, "/rename it")
     assert (answer.status_code, "still stands" in answer.json()["detail"]) == (504, True)

@@ -6,7 +6,7 @@ import pytest
 
 from quintet.api.status import TerminalStatus as Is
 from quintet.providers.base import TurnRecord
-from quintet.server.judge import Evidence, judge
+from quintet.server.terminal.status import Evidence, judge
 
 FRESH = Evidence(
     ready=True, needs_user=False, turn=0, typing=False, shown=Is.IDLE, record=None, begun=False, settled=True

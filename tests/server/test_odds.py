@@ -7,8 +7,8 @@ import pytest
 from quintet.api.status import TerminalStatus as Is
 from quintet.providers.base import TurnRecord
 from quintet.providers.scripted.provider import ScriptedProvider
-from quintet.server import odds
-from quintet.server.odds import LONG_SECONDS, Odds
+from quintet.server.terminal import disagreement as odds
+from quintet.server.terminal.disagreement import LONG_SECONDS, Odds
 from tests.server.rig import Rig, until
 
 RUNNING, OVER = TurnRecord(ended=False), TurnRecord(ended=True)

@@ -5,14 +5,14 @@ import re
 import pytest
 
 from quintet.errors import ProfileError
-from quintet.loop.condense import (
+from quintet.loop.decide.condense import (
     condense_for_programmer,
     condense_for_tester,
     extract_review_notes,
     extract_test_evidence,
 )
-from quintet.loop.gate import Verdict, is_review_approved, read_review_verdict, read_test_verdict
-from quintet.loop.prompts.texts import text_of
+from quintet.loop.decide.gate import Verdict, is_review_approved, read_review_verdict, read_test_verdict
+from quintet.loop.decide.prompts.texts import text_of
 from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, ROLES, TESTER, Role
 from quintet.server.profiles import load_profile, parse_profile, shipped_names
 from tests.loop.runs import settings

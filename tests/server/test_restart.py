@@ -14,9 +14,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from quintet.server.facts import OPTION
-from quintet.server.places import Places
-from quintet.server.processes import has_ended
+from quintet.server.paths import Places
+from quintet.server.terminal.facts import OPTION
+from quintet.server.tmux.processes import has_ended
 from tests.server.rig import Rig, until
 
 

@@ -18,16 +18,16 @@ from click.testing import CliRunner
 
 from quintet.cli.serve import attach_command, logs_command, ps_command, stop_command
 from quintet.errors import ServerError
-from quintet.server.places import Places
-from quintet.server.processes import has_ended
-from quintet.server.tmux import check_version
+from quintet.server.paths import Places
+from quintet.server.tmux.connection import check_version
+from quintet.server.tmux.processes import has_ended
 from tests.server.rig import Rig, until
 
 
 @pytest.fixture
 def home(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Rig:
     """The rig's directory as this user's own."""
-    monkeypatch.setattr("quintet.server.places._default_root", lambda: rig.places.root)
+    monkeypatch.setattr("quintet.server.paths._default_root", lambda: rig.places.root)
     return rig
 
 
@@ -120,7 +120,7 @@ def test_a_session_that_does_not_answer(home: Rig, monkeypatch: pytest.MonkeyPat
     home.terminal()
     pid = int(home.tmux("display-message", "-p", "#{pid}"))
     home.stop()
-    monkeypatch.setattr("quintet.server.tmux.REPLY_SECONDS", 0.5)
+    monkeypatch.setattr("quintet.server.tmux.connection.REPLY_SECONDS", 0.5)
     os.kill(pid, signal.SIGSTOP)
     try:
         assert " ".join(run(ps_command).split()) == "cao-t - - - unknown tmux does not answer"

@@ -4,7 +4,7 @@ from datetime import datetime
 
 import pytest
 
-from quintet.server.refusals import TmuxError
+from quintet.server.errors import TmuxError
 from tests.server.rig import Rig, until
 
 
@@ -97,7 +97,7 @@ def test_a_first_message_that_cannot_be_typed(rig: Rig) -> None:
 
 def test_a_failed_creation_leaves_no_folder(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("quintet.server.session.prepare", _fail)
+        patch.setattr("quintet.server.terminal.session.prepare", _fail)
         assert rig.http.post("/sessions", params=rig.wish()).status_code == 500
     assert rig.http.post("/sessions", params={**rig.wish(), "args": ["--no-such-option"]}).status_code == 400
     assert not list(rig.places.terminals.iterdir())
@@ -109,7 +109,7 @@ def test_a_failed_creation_leaves_no_folder(rig: Rig, monkeypatch: pytest.Monkey
             assert rig.http.post("/sessions/t/terminals", params=rig.wish()).status_code == 500, target
         assert list((rig.places.terminals / "cao-t").iterdir()) == folders, target
     with monkeypatch.context() as patch:
-        patch.setattr("quintet.server.session.Session._own", _fail)
+        patch.setattr("quintet.server.terminal.session.Session._own", _fail)
         assert rig.http.post("/sessions", params={**rig.wish(), "session_name": "u"}).status_code == 500
     assert [path.name for path in rig.places.terminals.iterdir()] == ["cao-t"]
     assert rig.places.session_names() == ["cao-t"]

@@ -15,10 +15,10 @@ import httpx
 import pytest
 
 from quintet.errors import ServerError
-from quintet.server.embedded import EmbeddedServer
-from quintet.server.guard import Guard
-from quintet.server.places import Places
-from quintet.server.serve import serve
+from quintet.server.http.access import Guard
+from quintet.server.http.embedded import EmbeddedServer
+from quintet.server.http.serve import serve
+from quintet.server.paths import Places
 from tests.server.rig import Rig, until
 
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD"]
@@ -232,7 +232,7 @@ def test_other_machines_only_with_a_token(monkeypatch: pytest.MonkeyPatch, token
     monkeypatch.delenv("QUINTET_TOKEN", raising=False)
     if token is not None:
         monkeypatch.setenv("QUINTET_TOKEN", token)
-    monkeypatch.setattr("quintet.server.serve.bind", lambda *_: pytest.fail("it listens"))
+    monkeypatch.setattr("quintet.server.http.serve.bind", lambda *_: pytest.fail("it listens"))
     for host in ("0.0.0.0", "::", "192.0.2.1", "my-host"):  # noqa: S104
         with pytest.raises(ServerError, match="QUINTET_TOKEN"):
             serve(host, 0, print)
@@ -242,7 +242,7 @@ def test_blanks_around_the_token_are_no_part_of_it(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setenv("QUINTET_TOKEN", " s3cret\n")
     used: list[str] = []
-    monkeypatch.setattr("quintet.server.serve.create_app", lambda *_, token, **__: used.append(token))
+    monkeypatch.setattr("quintet.server.http.serve.create_app", lambda *_, token, **__: used.append(token))
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(ServerError, match="cannot listen"):
         serve("127.0.0.1", taken.getsockname()[1], print)
     assert used == ["s3cret"]

@@ -3,7 +3,7 @@
 import pytest
 
 from quintet.providers.scripted.provider import ScriptedProvider
-from quintet.server.silence import Silence
+from quintet.server.terminal.silence import Silence
 from tests.server.rig import Rig, until
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from quintet.server.refusals import TmuxError
-from quintet.server.tmux import CommandFailed, Tmux, quote
+from quintet.server.errors import TmuxError
+from quintet.server.tmux.connection import CommandFailed, Tmux, quote
 
 
 def connected(check: Callable[[Tmux], Awaitable[None]], program: str = "exec cat") -> None:

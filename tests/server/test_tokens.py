@@ -18,9 +18,9 @@ import pytest
 
 from quintet.api.client import ApiClient
 from quintet.errors import Refused, ServerError
-from quintet.server.client import client_of
-from quintet.server.serve import serve
-from quintet.server.tokens import FOLDER, find_server, find_token, leave_token
+from quintet.server.http.client import client_of
+from quintet.server.http.serve import serve
+from quintet.server.http.tokens import FOLDER, find_server, find_token, leave_token
 from tests.server.rig import until
 from tests.watch.scripted import Scripted, scripted, story
 
@@ -261,7 +261,7 @@ def test_what_is_no_file_of_ours_is_refused_in_one_line(tmp_path: Path, how: str
 
 def test_a_file_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with leave_token(tmp_path, "127.0.0.1", 4711, TOKEN):
-        monkeypatch.setattr("quintet.server.tokens.os.getuid", lambda: os.geteuid() + 1)
+        monkeypatch.setattr("quintet.server.http.tokens.os.getuid", lambda: os.geteuid() + 1)
         with pytest.raises(ServerError, match="is not a file of yours; remove it"):
             find_server("http://127.0.0.1:4711", tmp_path)
 
@@ -277,7 +277,7 @@ def test_a_file_that_was_readable_by_others_is_made_private(tmp_path: Path) -> N
 
 
 def test_two_at_one_address_do_not_take_each_others_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quintet.server.tokens.LOCK_SECONDS", 0.0)
+    monkeypatch.setattr("quintet.server.http.tokens.LOCK_SECONDS", 0.0)
     with leave_token(tmp_path, "127.0.0.1", 4711, TOKEN):
         with pytest.raises(ServerError, match="another server"), leave_token(tmp_path, "127.0.0.1", 4711, "b"):
             pytest.fail("it was taken")

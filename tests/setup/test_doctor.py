@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from quintet.loop.state import State, Status, Terminal, save_state
+from quintet.loop.decide.state import State, Status, Terminal
+from quintet.loop.record.state_file import save_state
 from quintet.providers.registry import find_provider
 from quintet.roles import ROLES
 from tests.setup.conftest import Desk

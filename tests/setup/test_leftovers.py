@@ -13,11 +13,13 @@ from pathlib import Path
 import pytest
 
 from quintet.errors import RunError
-from quintet.loop.journal import Journal, RunFinished, RunStarted
-from quintet.loop.state import State, Status, Terminal, save_state
+from quintet.loop.decide.state import State, Status, Terminal
+from quintet.loop.journal import RunFinished, RunStarted
+from quintet.loop.record.journal_file import Journal
+from quintet.loop.record.state_file import save_state
 from quintet.roles import ROLES
-from quintet.server.places import PROJECT
-from quintet.server.roster import Seat
+from quintet.server.paths import PROJECT
+from quintet.server.terminal.roster import Seat
 from quintet.setup import leftovers
 from quintet.setup.leftovers import MONTH_SECONDS, YOUNG_SECONDS, dead_terminals, old_runs, why_ended
 from tests.setup.conftest import Desk

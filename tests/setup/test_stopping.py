@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from quintet.errors import RunError
-from quintet.loop.lock import Process, find_process, start_of
+from quintet.loop.record.lock import Process, find_process, start_of
 from quintet.roles import ANALYST, PROGRAMMER
 from quintet.setup import stopping
 from quintet.setup.stopping import KILLED, Target
@@ -166,7 +166,7 @@ def test_the_terminals_of_another_server_are_ended_there(elsewhere: Project, wor
 HOLDER = """
 import signal, sys, time
 from pathlib import Path
-from quintet.loop.lock import directory_lock
+from quintet.loop.record.lock import directory_lock
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 with directory_lock(Path(sys.argv[1])):
     print("held", flush=True)

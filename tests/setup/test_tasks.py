@@ -5,7 +5,7 @@ import json
 import pytest
 
 from quintet.errors import ConfigError, TaskError
-from quintet.loop.lint import lint
+from quintet.loop.decide.lint import lint
 from quintet.setup.tasks import SLOT, shipped_template, slug
 from tests.setup.conftest import Desk
 

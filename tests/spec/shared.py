@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from quintet.config import load_settings
-from quintet.loop.prompts import BACK_REFERENCE
-from quintet.loop.state import load_state
+from quintet.loop.decide.prompts import BACK_REFERENCE
+from quintet.loop.record.state_file import load_state
 from quintet.roles import PROGRAMMER, Phase
 from tests.loop.runs import new_state, play, scripted, settings
 

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from quintet.loop.flow import Ask
-from quintet.loop.prompts import RESPONSE_DIR, Prompts, response_path_for
+from quintet.layout import RESPONSE_DIR, response_path_for
+from quintet.loop.decide.flow import Ask
+from quintet.loop.decide.prompts import Prompts
 from quintet.roles import ANALYST, ROLES
 from tests.loop.runs import TASK, WD, new_state, settings
 

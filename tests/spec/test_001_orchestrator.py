@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from quintet.loop.condense import extract_review_notes, extract_test_evidence
-from quintet.loop.flow import Ask, Finished, next_step
-from quintet.loop.gate import is_review_approved
-from quintet.loop.prompts import BACK_REFERENCE, Prompts
-from quintet.loop.state import State, Status, load_state, save_state
+from quintet.loop.decide.condense import extract_review_notes, extract_test_evidence
+from quintet.loop.decide.flow import Ask, Finished, next_step
+from quintet.loop.decide.gate import is_review_approved
+from quintet.loop.decide.prompts import BACK_REFERENCE, Prompts
+from quintet.loop.decide.state import State, Status
+from quintet.loop.record.state_file import load_state, save_state
 from quintet.roles import ANALYST, PROGRAMMER, TESTER, Phase
 from tests.loop.runs import FAIL, TASK, default_reply, new_state, play, scripted, settings
 from tests.spec.shared import defaults, invalid_phase, invalid_round, repeated_handoff

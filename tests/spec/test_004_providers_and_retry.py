@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from quintet.config import Settings, load_settings
-from quintet.loop.flow import NOT_THERE, Ask
-from quintet.loop.prompts import Prompts
-from quintet.loop.state import State, Terminal, load_state, save_state
+from quintet.loop.decide.flow import NOT_THERE, Ask
+from quintet.loop.decide.prompts import Prompts
+from quintet.loop.decide.state import State, Terminal
+from quintet.loop.record.state_file import load_state, save_state
 from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, ROLES, TESTER, Role
 from tests.loop.runs import FAIL, PASS, TASK, default_reply, new_state, play, scripted, settings
 from tests.spec.shared import defaults, invalid_phase, invalid_round, repeated_handoff

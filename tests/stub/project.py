@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from quintet.loop.state import State, Terminal, save_state
+from quintet.loop.decide.state import State, Terminal
+from quintet.loop.record.state_file import save_state
 from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, ROLES, TESTER, Phase, Role
 from tests.stub.replies import FAIL, PASS, SMOOTH, TASK
 from tests.stub.server import Stub, Turn, serving

@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from quintet.loop import journal
-from quintet.loop.journal import Event, Journal
+from quintet.loop.journal import Event
+from quintet.loop.record.journal_file import Journal
 from quintet.roles import ANALYST, PEER_ANALYST, PROGRAMMER, ROLES, TESTER, Role
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

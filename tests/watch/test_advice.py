@@ -3,11 +3,12 @@
 from pathlib import Path
 
 from quintet.loop import journal
-from quintet.loop.state import State, Status, save_state
+from quintet.loop.decide.state import State, Status
+from quintet.loop.record.state_file import save_state
 from quintet.roles import ANALYST, TESTER
-from quintet.watch.advice import Code, advise, in_plain
-from quintet.watch.model import run_from
-from quintet.watch.runs import read_run
+from quintet.watch.runs.advice import Code, advise, in_plain
+from quintet.watch.runs.folders import read_run
+from quintet.watch.runs.model import run_from
 from tests.watch.events import at, failed_run, finished, sent, started, taken, verdict_of, write
 
 STOP = "interrupted by SIGTERM"

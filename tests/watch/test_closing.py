@@ -9,9 +9,9 @@ import pytest
 from quintet.loop import journal
 from quintet.loop.journal import Event
 from quintet.roles import ANALYST, TESTER
-from quintet.watch.changes import Changes, File
-from quintet.watch.closing import closing
-from quintet.watch.summary import Summary, summarise
+from quintet.watch.console.closing import closing
+from quintet.watch.runs.changes import Changes, File
+from quintet.watch.runs.summary import Summary, summarise
 from tests.watch.events import at, sent, started, taken, verdict_of, write
 from tests.watch.scripted import scripted, story
 

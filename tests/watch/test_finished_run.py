@@ -10,7 +10,7 @@ from datetime import datetime
 import pytest
 
 from quintet.config import Settings
-from quintet.loop.condense import (
+from quintet.loop.decide.condense import (
     condense_for_programmer,
     condense_for_tester,
     extract_review_notes,
@@ -25,10 +25,10 @@ from quintet.loop.journal import (
     TEST_EVIDENCE,
 )
 from quintet.roles import ROLES, TESTER
-from quintet.watch.condensed import shortened
-from quintet.watch.figures import count, duration
-from quintet.watch.runs import read_run, run_folders
-from quintet.watch.summary import summarise
+from quintet.watch.runs.folders import read_run, run_folders
+from quintet.watch.runs.formatting import count, duration
+from quintet.watch.runs.shortened import shortened
+from quintet.watch.runs.summary import summarise
 from tests.watch.scripted import Scripted, scripted, story, turns
 
 PRICES = {"scripted": {"input": 2.0, "cached": 0.5, "output": 10.0}}

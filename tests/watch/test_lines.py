@@ -10,11 +10,11 @@ from pydantic import BaseModel
 from rich.console import Console
 
 from quintet.loop import journal
-from quintet.loop.journal import Journal
-from quintet.watch.lines import line_for
-from quintet.watch.live import Picture
-from quintet.watch.runs import Tail
-from quintet.watch.telling import tell_run
+from quintet.loop.record.journal_file import Journal
+from quintet.watch.console.live import Picture
+from quintet.watch.dashboard.run_json import tell_run
+from quintet.watch.runs.event_lines import line_for
+from quintet.watch.runs.folders import Tail
 from tests.watch.events import started, write
 
 KINDS = get_args(get_args(journal.Event)[0])

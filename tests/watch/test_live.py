@@ -14,9 +14,9 @@ from rich.console import Console
 
 from quintet.loop import journal
 from quintet.roles import ANALYST
-from quintet.watch.figures import local_time
-from quintet.watch.live import Picture
-from quintet.watch.model import GONE
+from quintet.watch.console.live import Picture
+from quintet.watch.runs.formatting import local_time
+from quintet.watch.runs.model import GONE
 from tests.watch.events import START, at, failed_run, sent, started, write
 
 

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from quintet.loop import journal
+from quintet.loop.record.journal_file import Journal
 from quintet.roles import ANALYST, PEER_ANALYST, TESTER
-from quintet.watch.lines import line_for
-from quintet.watch.model import GONE, run_from, seconds_of, tokens_of
-from quintet.watch.values import Tokens
+from quintet.watch.runs.event_lines import line_for
+from quintet.watch.runs.model import GONE, run_from, seconds_of, tokens_of
+from quintet.watch.runs.parts import Tokens
 from tests.watch.events import START, at, failed_run, finished, reviewed, sent, started, taken, verdict_of
 
 BEGAN = START.timestamp()
@@ -152,7 +153,7 @@ def test_a_line_with_a_number_that_nobody_can_show_is_passed_over(tmp_path: Path
         f'{{"event":"reply_taken","step":"s","role":"tester","characters":1,"source":"file","cost":{number}}}\n'
         '{"event":"noted","text":"still there"}\n'
     )
-    assert [line_for(event) for event in journal.Journal(path).read()] == ["still there"]
+    assert [line_for(event) for event in Journal(path).read()] == ["still there"]
 
 
 def test_a_terminal_of_a_role_that_nobody_has_is_not_kept() -> None:
@@ -164,4 +165,4 @@ def test_a_terminal_of_a_role_that_nobody_has_is_not_kept() -> None:
 def test_an_event_of_a_later_version_that_cannot_be_told_is_passed_over(tmp_path: Path, text: str) -> None:
     path = tmp_path / "journal.jsonl"
     path.write_text(f'{{"event":"later","at":"","text":{text}}}\n{{"event":"noted","text":"still there"}}\n')
-    assert [line_for(event) for event in journal.Journal(path).read()][-1] == "still there"
+    assert [line_for(event) for event in Journal(path).read()][-1] == "still there"

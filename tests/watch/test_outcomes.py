@@ -10,14 +10,14 @@ from rich.console import Console
 from quintet.loop import journal
 from quintet.loop.journal import Event
 from quintet.roles import ANALYST, PEER_ANALYST
-from quintet.watch.lines import line_for
-from quintet.watch.live import Picture
-from quintet.watch.model import run_from
-from quintet.watch.page import page
-from quintet.watch.report import markdown
-from quintet.watch.summary import summarise
-from quintet.watch.telling import tell_run
-from quintet.watch.values import Outcome
+from quintet.watch.console.live import Picture
+from quintet.watch.dashboard.run_json import tell_run
+from quintet.watch.report.report_html import page
+from quintet.watch.report.write import markdown
+from quintet.watch.runs.event_lines import line_for
+from quintet.watch.runs.model import run_from
+from quintet.watch.runs.parts import Outcome
+from quintet.watch.runs.summary import summarise
 from tests.watch.events import at, sent, started, taken, write
 
 EARLY = "approval counts from cycle 2 on"

@@ -9,10 +9,10 @@ import pytest
 from fastapi import FastAPI
 
 from quintet.loop import journal
-from quintet.loop.lock import directory_lock
+from quintet.loop.record.lock import directory_lock
 from quintet.roles import ANALYST, TESTER
-from quintet.watch import pages as module
-from quintet.watch.pages import Pages
+from quintet.watch.dashboard import routes as module
+from quintet.watch.dashboard.routes import Pages
 from tests.watch.events import at, failed_run, finished, sent, started, taken, verdict_of, write
 
 RUN = "20260102-030405-abcdef"

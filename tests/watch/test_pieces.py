@@ -10,16 +10,17 @@ import pytest
 
 from quintet.errors import RunError
 from quintet.loop import journal
-from quintet.loop.lock import directory_lock
-from quintet.loop.state import State, save_state
+from quintet.loop.decide.state import State
+from quintet.loop.record.lock import directory_lock
+from quintet.loop.record.state_file import save_state
 from quintet.roles import ANALYST
-from quintet.watch.changes import Changes, File, changes, keep, look
-from quintet.watch.chart import GAP, WIDTH, Scale, timeline
-from quintet.watch.condensed import _explored
-from quintet.watch.figures import clock, count, duration, harmless, money
-from quintet.watch.model import Run, run_from
-from quintet.watch.runs import Tail, find_run, is_at_work, read_run, read_text, run_folders
-from quintet.watch.terminals import find_server, statuses
+from quintet.watch.report.timeline_svg import GAP, WIDTH, Scale, timeline
+from quintet.watch.runs.changes import Changes, File, changes, keep, look
+from quintet.watch.runs.folders import Tail, find_run, is_at_work, read_run, read_text, run_folders
+from quintet.watch.runs.formatting import clock, count, duration, harmless, money
+from quintet.watch.runs.model import Run, run_from
+from quintet.watch.runs.shortened import _explored
+from quintet.watch.runs.terminal_status import find_server, statuses
 from tests.watch.events import START, at, failed_run, sent, started, write
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from quintet.loop import journal
 from quintet.roles import ANALYST, PEER_ANALYST
-from quintet.watch.progress import AtWork, Progress
-from quintet.watch.showing import Lines, showing
+from quintet.watch.console.console import Lines, showing
+from quintet.watch.runs.progress import AtWork, Progress
 from tests.watch.events import START, at, finished, sent, started, taken
 from tests.watch.scripted import scripted, story
 

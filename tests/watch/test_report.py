@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from quintet.loop import journal
-from quintet.loop.lock import directory_lock
+from quintet.loop.record.lock import directory_lock
 from quintet.roles import ANALYST, TESTER
-from quintet.watch.lanes import lanes
-from quintet.watch.model import Run
-from quintet.watch.report import markdown, write_report
-from quintet.watch.runs import read_run
-from quintet.watch.summary import summarise
+from quintet.watch.report.timeline_text import lanes
+from quintet.watch.report.write import markdown, write_report
+from quintet.watch.runs.folders import read_run
+from quintet.watch.runs.model import Run
+from quintet.watch.runs.summary import summarise
 from tests.watch.events import at, failed_run, finished, sent, started, taken, verdict_of, write
 
 EVIL = "<script>alert(1)</script> | `x` **b** </pre><img src=x onerror=alert(1)> \x1b[31m\u202e ```\nend"

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from quintet.config import Settings
-from quintet.loop.postprocess import dirty_paths
-from quintet.watch.changes import look
-from quintet.watch.model import Run
-from quintet.watch.undo import undo
+from quintet.loop.run.postprocess import dirty_paths
+from quintet.watch.runs.changes import look
+from quintet.watch.runs.model import Run
+from quintet.watch.runs.undo import undo
 
 
 def git(wd: Path, *words: str) -> str:

@@ -53,7 +53,7 @@ def completion_command(shell: str | None, install: bool) -> None:
 
 def complete_run(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """The runs of the project."""
-    from quintet.watch.runs import run_folders  # noqa: PLC0415
+    from quintet.watch.runs.folders import run_folders  # noqa: PLC0415
 
     wd = context.params.get("wd") or Path()
     return [CompletionItem(folder.name) for folder in run_folders(Path(wd)) if folder.name.startswith(begun)]
@@ -66,6 +66,6 @@ def complete_role(_context: click.Context, _parameter: click.Parameter, begun: s
 
 def complete_session(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """The sessions that have a socket; whether they live is not asked."""
-    from quintet.server.places import Places  # noqa: PLC0415
+    from quintet.server.paths import Places  # noqa: PLC0415
 
     return [CompletionItem(name) for name in Places().session_names() if name.startswith(begun)]

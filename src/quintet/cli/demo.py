@@ -9,8 +9,9 @@ import click
 
 from quintet.cli.run import run
 from quintet.demo import SCENARIO_FILE, TASK_FILE, prepare
-from quintet.loop.responses import TMP
-from quintet.loop.state import State, load_state
+from quintet.layout import STATE_FILE, TMP
+from quintet.loop.decide.state import State
+from quintet.loop.record.state_file import load_state
 from quintet.program import program
 from quintet.prose import commands
 from quintet.providers.scripted.provider import SCENARIO_VARIABLE
@@ -42,7 +43,7 @@ def demo(folder: Path | None, *, keep: bool) -> int:
     }
     # the user's own settings have no part in it
     code = run(None, flags, env={SCENARIO_VARIABLE: scenario}, closes=False)
-    state = load_state(project / TMP / "quintet-state.json")
+    state = load_state(project / STATE_FILE)
     if code or state is None:
         click.echo("\nThe demo did not reach PASS. What there is of it:", err=True)
         click.echo(commands(_what_is_left(folder, state, keep=keep)), err=True)

@@ -10,14 +10,7 @@ import click
 from quintet import __version__
 from quintet.cli.completion import completion_command
 from quintet.cli.detect import detect_command
-from quintet.cli.options import (
-    SettingsCommand,
-    config_argument,
-    files_argument,
-    one_task,
-    setting_options,
-    tell_apart,
-)
+from quintet.cli.options import SettingsCommand, config_argument, files_argument, one_task, setting_options, tell_apart
 from quintet.cli.report import report_command, runs_command
 from quintet.cli.serve import attach_command, logs_command, ps_command, serve_command, stop_command
 from quintet.cli.setup import clean_command, doctor_command, init_command, lint_command, new_command

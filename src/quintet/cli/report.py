@@ -14,8 +14,8 @@ from quintet.cli.status import wd_option
 def report_command(run: str | None, wd: Path) -> None:
     """Write the report of a run, by default of the newest: report.md and report.html in its folder."""
     from quintet.errors import RunError  # noqa: PLC0415 - each command loads only what it needs
-    from quintet.watch.report import write_report  # noqa: PLC0415
-    from quintet.watch.runs import find_run  # noqa: PLC0415
+    from quintet.watch.report.write import write_report  # noqa: PLC0415
+    from quintet.watch.runs.folders import find_run  # noqa: PLC0415
 
     folder = find_run(wd, run)
     try:
@@ -29,10 +29,10 @@ def report_command(run: str | None, wd: Path) -> None:
 @wd_option
 def runs_command(wd: Path) -> None:
     """List the runs of a project, the newest first."""
-    from quintet.watch.figures import count, duration  # noqa: PLC0415
-    from quintet.watch.model import tokens_of  # noqa: PLC0415
-    from quintet.watch.runs import read_run, run_folders  # noqa: PLC0415
-    from quintet.watch.summary import headline, task_title  # noqa: PLC0415
+    from quintet.watch.runs.folders import read_run, run_folders  # noqa: PLC0415
+    from quintet.watch.runs.formatting import count, duration  # noqa: PLC0415
+    from quintet.watch.runs.model import tokens_of  # noqa: PLC0415
+    from quintet.watch.runs.summary import headline, task_title  # noqa: PLC0415
 
     rows = []
     for folder in run_folders(wd):

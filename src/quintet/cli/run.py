@@ -13,15 +13,16 @@ import click
 from quintet.api.client import ApiClient
 from quintet.cli.options import task_named_in
 from quintet.config import Settings, load_settings
-from quintet.loop.driver import Driver
-from quintet.loop.journal import Event, Journal, Noted, RunResumed, Warned
-from quintet.loop.plan import check_settings
-from quintet.loop.responses import TMP
-from quintet.loop.task import title_of
-from quintet.server.client import client_of
+from quintet.layout import DISCOVERY, JOURNAL, run_folder
+from quintet.loop.decide.task import title_of
+from quintet.loop.journal import Event, Noted, RunResumed, Warned
+from quintet.loop.record.journal_file import Journal
+from quintet.loop.run.driver import Driver
+from quintet.loop.run.plan import check_settings
+from quintet.server.http.client import client_of
 from quintet.setup.at_work import at_work
 from quintet.setup.rights import rights
-from quintet.watch.showing import showing
+from quintet.watch.console.console import showing
 
 SCRIPTED, SCENARIO_VARIABLE = "scripted", "QUINTET_SCENARIO"
 
@@ -49,7 +50,7 @@ def run(
             def tell(event: Event) -> None:
                 if isinstance(event, RunResumed):
                     show.title(title_of(driver.state.prompt))
-                    show.earlier(list(Journal(settings.wd / TMP / event.run_id / "journal.jsonl").read())[:-1])
+                    show.earlier(list(Journal(run_folder(settings.wd, event.run_id) / JOURNAL).read())[:-1])
                 show(event)
 
             driver = Driver(settings, partial(_connect, settings.wd, servers), [tell], named=task_named_in(flags))
@@ -59,7 +60,7 @@ def run(
                 driver.emit(Noted(text=sentence))
             code = driver.run()
         if driver.state.run_id:
-            folder = settings.wd / TMP / driver.state.run_id
+            folder = run_folder(settings.wd, driver.state.run_id)
             _report(folder, quiet=as_json, closing_api=driver.state.api if closes and not code else None)
     return code
 
@@ -83,9 +84,9 @@ def _without_script(settings: Settings, env: Mapping[str, str]) -> Iterator[str]
 
 def _report(folder: Path, *, quiet: bool, closing_api: str | None) -> None:
     """Write the report; a run's outcome does not depend on it. The server's address is given where a PASS is told."""
-    from quintet.watch.closing import closing  # noqa: PLC0415 - needed only now
-    from quintet.watch.report import write_report  # noqa: PLC0415
-    from quintet.watch.summary import summarise  # noqa: PLC0415
+    from quintet.watch.console.closing import closing  # noqa: PLC0415 - needed only now
+    from quintet.watch.report.write import write_report  # noqa: PLC0415
+    from quintet.watch.runs.summary import summarise  # noqa: PLC0415
 
     try:
         written = write_report(folder, at_end=True)[1]
@@ -104,10 +105,10 @@ def _connect(wd: Path, servers: ExitStack, api: str, sessions: Sequence[str]) ->
     """A client of the server at the address; without one, of a server of the run's own."""
     if api:
         return client_of(api, str(wd))
-    from quintet.server.embedded import EmbeddedServer  # noqa: PLC0415 - a run over another server needs none of it
-    from quintet.watch.pages import Pages  # noqa: PLC0415
+    from quintet.server.http.embedded import EmbeddedServer  # noqa: PLC0415 - a run over another server needs none of it
+    from quintet.watch.dashboard.routes import Pages  # noqa: PLC0415
 
-    discovery = wd / TMP / "server.json"
+    discovery = wd / DISCOVERY
     pages = Pages(lambda: [wd], lasting=False)
     server = servers.enter_context(EmbeddedServer(sessions, discovery=discovery, pages=pages))
     return ApiClient(server.url, str(wd), token=server.token)

@@ -13,8 +13,8 @@ from quintet.cli.status import wd_option
 from quintet.errors import RunError
 
 if TYPE_CHECKING:
-    from quintet.server.roster import Seat
-    from quintet.server.serve import Served
+    from quintet.server.http.serve import Served
+    from quintet.server.terminal.roster import Seat
 
 OPEN_TO_ALL = "no token: every user of this machine can start programs as you through this server"
 
@@ -32,8 +32,8 @@ session_option = click.option(
 @click.option("--no-token", is_flag=True, help="Let everybody in, for clients that know no token.")
 def serve_command(host: str, port: int, no_token: bool) -> None:
     """Serve the terminals of all runs over HTTP."""
-    from quintet.server.serve import serve  # noqa: PLC0415 - each command loads only what it needs
-    from quintet.watch.pages import Pages  # noqa: PLC0415
+    from quintet.server.http.serve import serve  # noqa: PLC0415 - each command loads only what it needs
+    from quintet.watch.dashboard.routes import Pages  # noqa: PLC0415
 
     serve(host, port, _tell_served, Pages, no_token=no_token)
 
@@ -53,7 +53,7 @@ def _tell_served(served: Served) -> None:
 @click.command("ps")
 def ps_command() -> None:
     """List the terminals that are there."""
-    from quintet.server.roster import roster  # noqa: PLC0415
+    from quintet.server.terminal.roster import roster  # noqa: PLC0415
 
     seats = roster()
     if not seats:
@@ -73,7 +73,7 @@ def attach_command(role: str | None, session: str | None, read_only: bool) -> No
 
     ROLE is analyst, peer_analyst, programmer, peer_programmer or tester; without it the first is shown.
     """
-    from quintet.server.roster import attach  # noqa: PLC0415
+    from quintet.server.terminal.roster import attach  # noqa: PLC0415
 
     attach(_seats(role, session)[0], read_only=read_only)
 
@@ -86,7 +86,7 @@ def logs_command(role: str, session: str | None) -> None:
 
     ROLE is analyst, peer_analyst, programmer, peer_programmer or tester.
     """
-    from quintet.server.roster import read_output  # noqa: PLC0415
+    from quintet.server.terminal.roster import read_output  # noqa: PLC0415
 
     click.echo(read_output(_seats(role, session)[0]))
 
@@ -115,6 +115,6 @@ def stop_command(run: str | None, wd: Path, session: str | None, everything: boo
 
 
 def _seats(role: str | None, session: str | None) -> list[Seat]:
-    from quintet.server.roster import choose, roster  # noqa: PLC0415
+    from quintet.server.terminal.roster import choose, roster  # noqa: PLC0415
 
     return choose(roster(), role, session)

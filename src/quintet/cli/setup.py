@@ -48,7 +48,7 @@ def new_command(task: tuple[str, ...], wd: Path, output: Path | None) -> None:
 def lint_command(task_file: Path, as_json: bool) -> None:
     """Say what a task file lacks. An error (exit code 1) is what a run refuses."""
     from quintet.config.load import read_task_file  # noqa: PLC0415
-    from quintet.loop.lint import lint  # noqa: PLC0415
+    from quintet.loop.decide.lint import lint  # noqa: PLC0415
 
     findings = lint(read_task_file(task_file))
     errors = sum(finding.is_error for finding in findings)

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from quintet.cli.completion import complete_run
+from quintet.layout import JOURNAL
 
 wd_option = click.option(
     "--wd",
@@ -27,12 +28,12 @@ def status_command(run: str | None, wd: Path, as_json: bool) -> None:
     """Show how a run stands; by default the newest."""
     from rich.console import Console  # noqa: PLC0415 - each command loads only what it needs
 
-    from quintet.watch.live import Picture  # noqa: PLC0415
-    from quintet.watch.model import RUNNING  # noqa: PLC0415
-    from quintet.watch.runs import JOURNAL, Tail, as_seen, find_run  # noqa: PLC0415
-    from quintet.watch.summary import task_title  # noqa: PLC0415
-    from quintet.watch.telling import tell_run  # noqa: PLC0415
-    from quintet.watch.terminals import statuses  # noqa: PLC0415
+    from quintet.watch.console.live import Picture  # noqa: PLC0415
+    from quintet.watch.dashboard.run_json import tell_run  # noqa: PLC0415
+    from quintet.watch.runs.folders import Tail, as_seen, find_run  # noqa: PLC0415
+    from quintet.watch.runs.model import RUNNING  # noqa: PLC0415
+    from quintet.watch.runs.summary import task_title  # noqa: PLC0415
+    from quintet.watch.runs.terminal_status import statuses  # noqa: PLC0415
 
     folder = find_run(wd, run)
     tail = Tail(folder / JOURNAL)

@@ -47,8 +47,8 @@ def prompts_group() -> None:
 @prompts_group.command("list")
 def prompts_list() -> None:
     """List the texts with the slots that each may use; those with a star it must use."""
-    from quintet.loop.prompts.own import NEEDED, known_slots  # noqa: PLC0415
-    from quintet.loop.prompts.texts import shipped_texts  # noqa: PLC0415
+    from quintet.loop.decide.prompts.own import NEEDED, known_slots  # noqa: PLC0415
+    from quintet.loop.decide.prompts.texts import shipped_texts  # noqa: PLC0415
 
     for name in shipped_texts():
         slots = (f"{slot}{'*' if slot in NEEDED[name] else ''}" for slot in sorted(known_slots(name)))
@@ -59,7 +59,7 @@ def prompts_list() -> None:
 @click.argument("name")
 def prompts_show(name: str) -> None:
     """Print a text."""
-    from quintet.loop.prompts.own import shipped_text  # noqa: PLC0415
+    from quintet.loop.decide.prompts.own import shipped_text  # noqa: PLC0415
 
     click.echo(shipped_text(name), nl=False)
 
@@ -69,7 +69,7 @@ def prompts_show(name: str) -> None:
 @click.argument("names", nargs=-1)
 def prompts_export(folder: Path, names: tuple[str, ...]) -> None:
     """Write texts into a folder, by default all, to change them there; prompts_dir names the folder."""
-    from quintet.loop.prompts.own import export_texts  # noqa: PLC0415
+    from quintet.loop.decide.prompts.own import export_texts  # noqa: PLC0415
 
     for path in export_texts(folder, names):
         click.echo(path)
@@ -79,7 +79,7 @@ def prompts_export(folder: Path, names: tuple[str, ...]) -> None:
 @click.argument("folder", type=click.Path(path_type=Path))
 def prompts_check(folder: Path) -> None:
     """Check the texts in a folder, as a run does before it starts."""
-    from quintet.loop.prompts.own import faults_of  # noqa: PLC0415
+    from quintet.loop.decide.prompts.own import faults_of  # noqa: PLC0415
 
     faults = list(faults_of(str(folder)))
     for fault in faults:

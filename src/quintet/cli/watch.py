@@ -8,6 +8,7 @@ import click
 
 from quintet.cli.completion import complete_run
 from quintet.cli.status import wd_option
+from quintet.layout import JOURNAL
 
 LOOK_SECONDS = 0.25
 
@@ -20,10 +21,10 @@ LOOK_SECONDS = 0.25
 def watch_command(run: str | None, wd: Path, plain: bool, as_json: bool) -> None:
     """Watch a run until it ends; by default the newest."""
     from quintet.config import Settings  # noqa: PLC0415
-    from quintet.watch.model import GONE, RUNNING  # noqa: PLC0415
-    from quintet.watch.runs import JOURNAL, Tail, as_seen, find_run  # noqa: PLC0415
-    from quintet.watch.showing import showing  # noqa: PLC0415
-    from quintet.watch.summary import task_title  # noqa: PLC0415
+    from quintet.watch.console.console import showing  # noqa: PLC0415
+    from quintet.watch.runs.folders import Tail, as_seen, find_run  # noqa: PLC0415
+    from quintet.watch.runs.model import GONE, RUNNING  # noqa: PLC0415
+    from quintet.watch.runs.summary import task_title  # noqa: PLC0415
 
     folder = find_run(wd, run)
     tail = Tail(folder / JOURNAL)
@@ -50,8 +51,8 @@ def watch_command(run: str | None, wd: Path, plain: bool, as_json: bool) -> None
 @click.option("--port", default=9890, show_default=True, type=click.IntRange(0, 65535), help="0: any that is free.")
 def dashboard_command(wd: Path, port: int) -> None:
     """Serve a page that shows the runs of a project, live and past. It changes nothing."""
-    from quintet.server.board import serve_pages  # noqa: PLC0415
-    from quintet.watch.pages import Pages  # noqa: PLC0415
+    from quintet.server.http.dashboard_server import serve_pages  # noqa: PLC0415
+    from quintet.watch.dashboard.routes import Pages  # noqa: PLC0415
 
     serve_pages(Pages(lambda: [wd]), port, _tell)
 

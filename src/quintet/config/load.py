@@ -11,22 +11,13 @@ from typing import Any
 
 from quintet.config.kinds import Choice, Kind
 from quintet.config.schema import SCHEMA_KEY
-from quintet.config.table import (
-    AGENT_KINDS,
-    AGENTS_KEY,
-    CAO_PROVIDERS,
-    OWN_PROVIDERS,
-    TABLE,
-    Agent,
-    Settings,
-)
+from quintet.config.table import AGENT_KINDS, AGENTS_KEY, CAO_PROVIDERS, OWN_PROVIDERS, TABLE, Agent, Settings
 from quintet.errors import ConfigError
+from quintet.layout import CONFIG_FILE, STATE_FILE
 from quintet.roles import BY_NAME, ROLES
 
 DEFAULT = "default"
-CONFIG_FILE = "quintet.json"
 """the config file of a project, found where none is named"""
-STATE_FILE = Path(".tmp") / "quintet-state.json"
 _BY_KEY = {row.key: row for row in TABLE}
 _PROMPTS = ("prompt_file", "prompt")
 _LONGEST_QUOTE = 60

@@ -1,14 +1,9 @@
 """The journal: what happened in a run, one typed event a line. The state decides, the journal is a witness."""
 
 import json
-from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
-
-from quintet import files
 
 Whole = Annotated[int, Field(ge=-(10**18), le=10**18)]
 Number = Annotated[float, Field(ge=-1e30, le=1e30, allow_inf_nan=False)]
@@ -339,31 +334,3 @@ def in_words(fields: dict[str, Any]) -> str:
         if key not in ("event", "at") and value not in ("", None, (), [])
     ]
     return f"{name}: {', '.join(text[:_LONGEST_VALUE] for text in told)}" if told else f"{name}."
-
-
-class Journal:
-    """An append-only file of events."""
-
-    def __init__(
-        self, path: Path, clock: Callable[[], datetime] = lambda: datetime.now(UTC), below: Path | None = None
-    ) -> None:
-        self.path = path
-        self._below = below
-        """the project; no link in it is written through"""
-        self._clock = clock
-
-    def write(self, event: Event) -> Event:
-        """Append an event in one write, on a line of its own even after a torn one."""
-        stamped = event.model_copy(update={"at": self._clock().isoformat(timespec="milliseconds")})
-        line = json.dumps(stamped.model_dump(), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
-        files.append_line(self.path, line, self._below)
-        return stamped
-
-    def read(self) -> Iterator[Event]:
-        """Every event that can be read; a torn line is passed over."""
-        if not self.path.exists():
-            return
-        with self.path.open("rb") as file:
-            for line in file:
-                if event := read_line(line):
-                    yield event

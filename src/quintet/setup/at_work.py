@@ -10,8 +10,8 @@ from pathlib import Path
 
 from quintet import files
 from quintet.errors import ServerError
-from quintet.server.places import Places, make_private
-from quintet.server.processes import is_alive
+from quintet.server.paths import Places, make_private
+from quintet.server.tmux.processes import is_alive
 
 
 @contextmanager

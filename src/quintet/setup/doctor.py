@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from quintet import __version__
-from quintet.config import CONFIG_FILE, Settings, find_config, load_settings
+from quintet.config import Settings, find_config, load_settings
 from quintet.errors import ApiError, ConfigError, ProfileError, Refused, ServerError, StateError
-from quintet.loop.lint import lint
-from quintet.loop.lock import worker
-from quintet.loop.prompts.own import faults_of
-from quintet.loop.saved import why_not
-from quintet.loop.state import Status, load_state
+from quintet.layout import CONFIG_FILE
+from quintet.loop.decide.lint import lint
+from quintet.loop.decide.prompts.own import faults_of
+from quintet.loop.decide.state import Status
+from quintet.loop.record.lock import worker
+from quintet.loop.record.state_file import load_state
+from quintet.loop.run.resume import why_not
 from quintet.program import program
-from quintet.server.client import client_of
+from quintet.server.http.client import client_of
 from quintet.server.profiles import load_profile
 from quintet.setup import openspec
 from quintet.setup.checks import Check, Level, failure, ok, warning

@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import Final
 
 from quintet.errors import QuintetError, RunError, ServerError, StateError
-from quintet.loop.lock import worker
-from quintet.loop.state import State, Status, load_state
-from quintet.server.places import PROJECT, Places, run_of
-from quintet.server.roster import Seat, roster, stop
-from quintet.server.sockets import is_dead
-from quintet.watch.model import FAIL, PASS
-from quintet.watch.runs import STATE, TMP, read_run, run_folders
-from quintet.watch.terminals import DISCOVERY
+from quintet.layout import DISCOVERY, STATE_FILE, TMP
+from quintet.loop.decide.state import State, Status
+from quintet.loop.record.lock import worker
+from quintet.loop.record.state_file import load_state
+from quintet.server.paths import PROJECT, Places, run_of
+from quintet.server.terminal.roster import Seat, roster, stop
+from quintet.server.tmux.servers import is_dead
+from quintet.watch.runs.folders import read_run, run_folders
+from quintet.watch.runs.model import FAIL, PASS
 
 YOUNG_SECONDS: Final = 3600.0
 """what is younger may belong to a terminal that is just being started"""
@@ -66,7 +67,7 @@ def _is_needless(folder: Path, now: float) -> bool:
 
 def dead_word(wd: Path) -> Iterator[Leftover]:
     """The note of a server that died without taking it back."""
-    path = wd / TMP / DISCOVERY
+    path = wd / DISCOVERY
     try:
         pid = json.loads(path.read_text(encoding="utf-8")).get("pid")
         os.kill(pid, 0)
@@ -116,7 +117,7 @@ def old_runs(wd: Path, keep: int) -> Iterator[Leftover]:
 
 def _saved(wd: Path) -> State | None:
     try:
-        return load_state(wd / TMP / STATE)
+        return load_state(wd / STATE_FILE)
     except StateError:
         return None
 
@@ -152,7 +153,7 @@ def _remove_run(wd: Path, folder: Path) -> None:
     _remove_folder(folder)
     saved = _saved(wd)
     if saved and saved.run_id == folder.name and saved.final_status is not Status.RUNNING:
-        (wd / TMP / STATE).unlink(missing_ok=True)
+        (wd / STATE_FILE).unlink(missing_ok=True)
 
 
 def _remove_folder(folder: Path) -> None:

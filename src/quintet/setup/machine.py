@@ -6,19 +6,19 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from quintet import command
 from quintet.api.shown import last_lines
 from quintet.config import Settings
 from quintet.errors import ConfigError, ServerError
-from quintet.loop import command
-from quintet.loop.terminals import ASK
+from quintet.loop.run.terminals import ASK
 from quintet.providers.base import Launch, Login, Provider
 from quintet.providers.programs import version_of
 from quintet.providers.registry import find_provider, provider_names
 from quintet.providers.scripted.provider import SCENARIO_VARIABLE
 from quintet.providers.scripted.scenario import load_part
 from quintet.roles import ROLES
-from quintet.server.places import Places
-from quintet.server.tmux import check_version, find_tmux
+from quintet.server.paths import Places
+from quintet.server.tmux.connection import check_version, find_tmux
 from quintet.setup.checks import Check, failure, ok, warning
 from quintet.setup.project import is_repository
 

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from quintet import files
+from quintet import command, files
 from quintet.errors import RunError
-from quintet.loop import command
 
 PROGRAM: Final = "openspec"
 INSTALL: Final = "npm install -g @fission-ai/openspec"

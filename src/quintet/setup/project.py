@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from quintet import files
-from quintet.config import CONFIG_FILE
+from quintet import command, files
 from quintet.config.schema import SCHEMA_KEY, json_schema
 from quintet.errors import RunError
-from quintet.loop import command
-from quintet.loop.responses import TMP
+from quintet.layout import CONFIG_FILE, TMP
 from quintet.providers.registry import find_provider, provider_names
 from quintet.setup.tasks import TEMPLATE, shipped_template
 

@@ -10,21 +10,24 @@ from pathlib import Path
 from typing import Final
 
 from quintet.errors import QuintetError, RunError, ServerError, StateError
-from quintet.loop.journal import Journal, RunStopped
-from quintet.loop.lock import Process, directory_lock, find_process
-from quintet.loop.postprocess import start_commit
-from quintet.loop.saved import can_resume, without_terminals
-from quintet.loop.state import State, Status, load_state, save_state
-from quintet.loop.strays import is_folder_name
-from quintet.loop.terminals import exit_terminals
+from quintet.layout import JOURNAL, STATE_FILE, run_folder
+from quintet.loop.decide.state import State, Status
+from quintet.loop.journal import RunStopped
+from quintet.loop.record.journal_file import Journal
+from quintet.loop.record.lock import Process, directory_lock, find_process
+from quintet.loop.record.orphans import is_folder_name
+from quintet.loop.record.state_file import load_state, save_state
+from quintet.loop.run.postprocess import start_commit
+from quintet.loop.run.resume import can_resume, without_terminals
+from quintet.loop.run.terminals import exit_terminals
 from quintet.program import program
-from quintet.server.client import client_of
-from quintet.server.places import run_of
-from quintet.server.processes import has_ended
-from quintet.server.roster import Seat, choose, roster, sessions_in, stop
+from quintet.server.http.client import client_of
+from quintet.server.paths import run_of
+from quintet.server.terminal.roster import Seat, choose, roster, sessions_in, stop
+from quintet.server.tmux.processes import has_ended
 from quintet.setup.at_work import projects
-from quintet.watch.report import write_report
-from quintet.watch.runs import JOURNAL, STATE, TMP, find_run, is_at_work, read_run, run_folders
+from quintet.watch.report.write import write_report
+from quintet.watch.runs.folders import find_run, is_at_work, read_run, run_folders
 
 PATIENCE_SECONDS: Final = 20.0
 """how long a run that was asked to stop may take; its server waits for pages that are open"""
@@ -199,13 +202,13 @@ def _write_down(target: Target, saved: State, *, ended: bool, killed: bool) -> S
     # a state without terminals and without work would be none to go on with; our own server replaces what is lost
     state = without_terminals(saved) if ended and (saved.sequence or saved.api) else saved
     if not target.process:
-        save_state(state, target.wd / TMP / STATE)
+        save_state(state, target.wd / STATE_FILE)
         return state
     reason = KILLED if killed else REASON
-    save_state(replace(state, last_error=reason), target.wd / TMP / STATE)
+    save_state(replace(state, last_error=reason), target.wd / STATE_FILE)
     event = RunStopped(reason=reason, resumable=can_resume(state), cleaned_up=ended, head=start_commit(target.wd))
     if is_folder_name(saved.run_id):
-        folder = target.wd / TMP / saved.run_id
+        folder = run_folder(target.wd, saved.run_id)
         with suppress(OSError):  # the state is what counts
             Journal(folder / JOURNAL).write(event)
             write_report(folder, at_end=True)
@@ -230,6 +233,6 @@ def _in(wd: Path) -> str:
 
 def _saved(wd: Path) -> State | None:
     try:
-        return load_state(wd / TMP / STATE)
+        return load_state(wd / STATE_FILE)
     except StateError:
         return None

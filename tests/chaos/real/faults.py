@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar, Final
 
-from quintet.server.sockets import server_pid
+from quintet.server.tmux.servers import server_pid
 from tests.chaos.books import STATE
 from tests.chaos.real import plan as kinds
 from tests.chaos.real.leftovers import processes_of

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
-from quintet.loop.state import Status
-from quintet.server.sockets import is_live
+from quintet.loop.decide.state import Status
+from quintet.server.tmux.servers import is_live
 from tests.chaos.books import Books
 from tests.chaos.outcome import KILLED, PASSED, Outcome
 from tests.chaos.real.faults import CannotBeTried, Fault, fault_for

@@ -12,8 +12,8 @@ from typing import Final
 from quintet.api.client import ApiClient
 from quintet.config import Settings
 from quintet.errors import QuintetError
-from quintet.loop.driver import Driver
-from quintet.loop.state import Status
+from quintet.loop.decide.state import Status
+from quintet.loop.run.driver import Driver
 from tests.chaos.books import STATE, Books
 from tests.chaos.outcome import KILLED, PASSED, Outcome
 from tests.chaos.sim import plan as kinds

@@ -1,0 +1,1 @@
+"""Recording: the state file, the journal, the response files, the lock, notifications."""

@@ -1,0 +1,217 @@
+"""Response files: where agents leave their replies, and the archive that keeps every one of them."""
+
+import contextlib
+import io
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Final
+
+from quintet import files
+from quintet.errors import RunError
+from quintet.layout import RESPONSE_DIR, TMP, response_path_for, run_folder
+from quintet.loop.decide.markup import normalise
+from quintet.roles import ROLES, Role
+
+LONGEST_REPLY: Final = 2_000_000
+"""bytes of a reply that travel on as they are"""
+EXCERPT: Final = 200_000
+"""bytes of a longer one that do, from its beginning and from its end"""
+_BLOCK: Final = 1 << 17
+_CUT: Final = " [...]\n"
+PROMPTS: Final = "prompts"
+"""the folder of the prompts in the archive"""
+
+
+def make_tmp(wd: Path) -> None:
+    """Make `.tmp/`, which ignores itself; an empty list is what a full disk or a kill has left of ours."""
+    files.make_folder(wd / TMP, wd)
+    ignore = wd / TMP / ".gitignore"
+    found = files.look(ignore, wd)
+    if found is None or not found.st_size:
+        files.write(ignore, "*\n", wd)
+
+
+def excerpt(file: IO[bytes]) -> str:
+    """The text of a file; of a long one its beginning and its end, with a note between them."""
+    size = os.fstat(file.fileno()).st_size
+    file.seek(0)
+    if size <= LONGEST_REPLY:
+        return normalise(file.read().decode("utf-8", "replace"))
+    head = file.read(EXCERPT)
+    file.seek(size - EXCERPT)
+    tail = file.read(EXCERPT)
+    note = f"[... {size - 2 * EXCERPT} of {size} bytes are left out here; the whole reply is in the run's archive ...]"
+    return "\n".join((normalise(head.decode("utf-8", "replace")), note, normalise(tail.decode("utf-8", "replace"))))
+
+
+def blocks(file: IO[bytes]) -> Iterator[str]:
+    """The text of a file in blocks of whole lines. What a line has beyond a block's length is left out."""
+    file.seek(0)
+    text = io.TextIOWrapper(file, "utf-8", "replace")
+    try:
+        while block := text.read(_BLOCK):
+            if not block.endswith("\n"):
+                block += text.readline(_BLOCK)
+            if len(block) >= _BLOCK and not block.endswith("\n") and (more := text.readline(_BLOCK)):
+                block += _CUT  # so that the beginning of a line is not taken for a whole one
+                while more and not more.endswith("\n"):
+                    more = text.readline(_BLOCK)
+            yield block.removeprefix("\ufeff")
+    finally:
+        text.detach()
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one look at a response file saw; two equal looks mean that nobody is writing."""
+
+    changed_at: int
+    size: int
+    inode: int
+
+
+@dataclass(frozen=True)
+class Responses:
+    """The response files of one run. Agents may delete all of it at any time (`git clean -fdx`)."""
+
+    wd: Path
+    run_id: str
+
+    @property
+    def archive(self) -> Path:
+        return run_folder(self.wd, self.run_id)
+
+    def response_path_for(self, role: Role) -> Path:
+        return response_path_for(role, self.wd)
+
+    @property
+    def ready(self) -> bool:
+        """Whether an agent could write its response now."""
+        return files.is_folder(self.wd / RESPONSE_DIR, self.wd)
+
+    def ensure_response_dir(self) -> None:
+        """Make the directory for responses, and have `.tmp/` ignore itself."""
+        try:
+            make_tmp(self.wd)
+            for folder in (self.wd / RESPONSE_DIR, self.archive):
+                files.make_folder(folder, self.wd)
+        except OSError as error:
+            raise RunError(f"{error.filename}: cannot be made ({error.strerror})") from None
+
+    def clear_stale_response(self, role: Role, sequence: int) -> Path | None:
+        """Move whatever is at a role's response path to the archive; the new path, or None where nothing was."""
+        path = self.response_path_for(role)
+        target = self.archive / f"{sequence:03d}-{role.output}-stale.md"
+        try:
+            if files.look(path, self.wd) is None:
+                return None
+            if files.is_folder(target, self.wd):
+                shutil.rmtree(target)
+            files.move(path, target, self.wd)
+        except OSError as error:
+            raise RunError(f"{path}: cannot be moved to the archive ({error.strerror})") from None
+        return target
+
+    def sweep(self, sequence: int) -> int:
+        """Move what agents wrote after their steps were answered to the archive; the number of the last file there."""
+        for role in ROLES:
+            with contextlib.suppress(RunError):  # the run is over, and the next one clears it away
+                sequence += self.clear_stale_response(role, sequence + 1) is not None
+        return sequence
+
+    def clear_irregular(self, role: Role) -> Path | None:
+        """Move a link or a directory at a role's response path out of the way of the file that belongs there."""
+        path = self.response_path_for(role)
+        number = 1
+        try:
+            found = files.look(path, self.wd)
+            if found is None or stat.S_ISREG(found.st_mode):
+                return None
+            while files.look(target := self.archive / f"{role.output}-irregular-{number}", self.wd):
+                number += 1
+            files.move(path, target, self.wd)
+        except OSError:
+            return None
+        return target
+
+    def file_time(self) -> int:
+        """The present by the clock that stamps the files, which need not be ours."""
+        mark = self.wd / RESPONSE_DIR / ".dispatch"
+        try:
+            files.write(mark, b"", self.wd)
+            return mark.lstat().st_mtime_ns
+        except OSError as error:
+            raise RunError(f"{mark}: cannot be written ({error.strerror})") from None
+
+    def look(self, role: Role, since: int) -> Look | None:
+        """A look at the response; None where there is none yet, or only an empty, older or irregular file."""
+        try:
+            found = files.look(self.response_path_for(role), self.wd)
+        except OSError:
+            return None
+        if found is None or not stat.S_ISREG(found.st_mode) or not found.st_size or found.st_mtime_ns < since:
+            return None
+        return Look(found.st_mtime_ns, found.st_size, found.st_ino)
+
+    def read(self, role: Role) -> str | None:
+        """The text of a response, of a long one its excerpt; None where it cannot be read or says nothing."""
+        try:
+            with files.reading(self.response_path_for(role), self.wd) as file:
+                text = excerpt(file)
+                return text if text.strip() or any(block.strip() for block in blocks(file)) else None
+        except OSError:
+            return None
+
+    def keep_whole(self, role: Role, sequence: int) -> Path:
+        """Copy a long response to the archive as it is. The original stays until `drop`."""
+        target = self.archive / f"{sequence:03d}-{role.output}.md"
+        try:
+            with files.reading(self.response_path_for(role), self.wd) as file:
+                files.copy(file, target, self.wd)
+        except OSError as error:
+            raise RunError(f"{target}: cannot be written ({error.strerror})") from None
+        return target
+
+    @contextlib.contextmanager
+    def kept(self, path: Path) -> Iterator[IO[bytes]]:
+        """A file of the archive to read from."""
+        try:
+            with files.reading(path, self.wd) as file:
+                yield file
+        except OSError as error:
+            raise RunError(f"{path}: cannot be read ({error.strerror})") from None
+
+    def keep(self, role: Role, sequence: int, text: str) -> Path:
+        """Write a reply to the archive under its final name. The original stays until `drop`."""
+        target = self.archive / f"{sequence:03d}-{role.output}.md"
+        self.write(target, text)
+        return target
+
+    def keep_prompt(self, name: str, text: str) -> Path:
+        """Write a prompt to the archive."""
+        target = self.archive / PROMPTS / f"{name}.md"
+        self.write(target, text)
+        return target
+
+    def keep_output(self, sequence: int, command: str, exit_code: int, output: str) -> Path:
+        """Write what the user's command has said, which has the last word on a PASS."""
+        target = self.archive / f"{sequence:03d}-verify.md"
+        self.write(target, f"$ {command}\n{output.rstrip()}\n\n(exit code {exit_code})\n")
+        return target
+
+    def write(self, target: Path, text: str) -> None:
+        """Write a file of the archive, private to the user."""
+        try:
+            files.make_folder(target.parent, self.wd)
+            files.write(target, text, self.wd)
+        except OSError as error:
+            raise RunError(f"{target}: cannot be written ({error.strerror})") from None
+
+    def drop(self, role: Role) -> None:
+        """Remove a response that is safely in the state and in the archive."""
+        with contextlib.suppress(OSError):
+            files.remove(self.response_path_for(role), self.wd)

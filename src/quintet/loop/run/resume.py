@@ -1,0 +1,139 @@
+"""The saved run in a project: whether to go on with it, and where it is kept when a new one begins."""
+
+import os
+import secrets
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from quintet import files
+from quintet.api.client import ApiClient
+from quintet.config import Settings
+from quintet.errors import RunError, StateError
+from quintet.layout import TMP
+from quintet.loop.decide.state import State, Status, has_all_terminals
+from quintet.loop.decide.task import title_of
+from quintet.loop.journal import Event, Noted, Warned
+from quintet.loop.record.orphans import find_strays, is_folder_name
+from quintet.loop.record.state_file import load_state, put_aside
+from quintet.loop.run.postprocess import start_commit
+from quintet.loop.run.terminals import end_session, exit_terminals, is_there
+from quintet.program import program
+
+
+class Found(NamedTuple):
+    """What the state file holds: a run to go on with, or an old one that a new run archives."""
+
+    resumable: State | None = None
+    old: State | None = None
+    strays: Sequence[State] = ()
+    """runs whose state nobody can read any more, as far as their journals tell of them"""
+
+    @property
+    def earlier(self) -> list[State]:
+        """What there was before a new run."""
+        return [*self.strays, *([self.old] if self.old else [])]
+
+
+def find_saved(settings: Settings, warn: Callable[[str], None]) -> Found:
+    """Decide between going on and a new run; a state that cannot be read is put aside."""
+    path, wish = settings.state_file, settings.resume
+    try:
+        saved = load_state(path, settings.provider)
+        reason = "there is no saved run" if saved is None else why_not(saved, settings.wd)
+    except StateError as error:
+        saved, reason = None, f"{error}; it is kept as {put_aside(path, 'unreadable').name}"
+        warn(reason)
+    if wish and reason:
+        raise RunError(f"cannot resume: {reason}")
+    if saved is None:
+        return Found(strays=find_strays(settings))
+    return Found(old=saved) if reason or wish is False else Found(resumable=saved)
+
+
+def archive_state(settings: Settings, saved: State) -> Path:
+    """Keep an old state with its run, also where the archive is on another file system."""
+    path = settings.state_file
+    folder = settings.wd / TMP / (saved.run_id if is_folder_name(saved.run_id) else "earlier-runs")
+    target, number = folder / path.name, 1
+    while target.exists():
+        number += 1
+        target = folder / f"{path.stem}-{number}{path.suffix}"
+    try:
+        files.move(path, target, settings.wd)
+    except OSError as error:
+        raise StateError(f"{path}: cannot be moved to the archive ({error.strerror})") from None
+    return target
+
+
+def leave_behind(found: Found, settings: Settings, api: ApiClient, emit: Callable[[Event], None]) -> None:
+    """Archive an old state and end its terminals: agents that nobody waits for may go on changing the project."""
+    for stray in found.strays:
+        end_session(api, stray)
+    old = found.old
+    if old is None:
+        return
+    target = archive_state(settings, old)
+    ended = ""
+    if old.api == settings.api:
+        living = any(is_there(api, terminal.id) for terminal in old.terminals.values())
+        # of a creation that was interrupted another server may have more than the state names
+        end = end_session if api.own or not has_all_terminals(old) else exit_terminals
+        ended = "its terminals are ended" if end(api, old) and living else ""
+    if old.final_status is not Status.RUNNING and ended:
+        emit(Noted(text=f"the earlier run {old.run_id} is over ({old.final_status}); {ended}"))
+    elif old.final_status is Status.RUNNING and has_all_terminals(old):
+        told = "is left behind" + (f", and {ended}" if ended else "")
+        emit(Warned(text=f"the unfinished run {old.run_id} {told}; its state is {target}"))
+
+
+def can_resume(saved: State) -> bool:
+    """Whether there is something to go on with: terminals, or work that was delivered before they ended."""
+    return has_all_terminals(saved) or saved.sequence > 0
+
+
+def without_terminals(saved: State) -> State:
+    """The same run for new terminals, which know nothing yet: the current step is asked for again."""
+    blank = State()
+    return replace(saved, terminals=blank.terminals, full_summary_sent={}, dispatched="", dispatched_at=0)
+
+
+def new_run_id() -> str:
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
+
+
+def check_task(saved: State, settings: Settings, named: str) -> None:
+    """Refuse to go on with a run where the command line names another task; `named` is how it does that."""
+    if not named or not saved.prompt.strip() or settings.prompt.strip() == saved.prompt.strip():
+        return
+    run = f"{program()} run"
+    raise RunError(
+        f'the unfinished run {saved.run_id} here has another task, "{title_of(saved.prompt)}". '
+        f"Go on with it: {run}. Drop it: {run} --no-resume {named}. "
+        f"Start this one beside it: {_beside(settings.wd)} && {run} {named}"
+    )
+
+
+def _beside(wd: Path) -> str:
+    """The shell line that makes a second copy of a project and goes there."""
+    number = 2
+    while (other := wd.with_name(f"{wd.name}-{number}")).exists():
+        number += 1
+    there = shlex.quote(os.path.relpath(other, wd))
+    is_whole = (wd / ".git").exists() and start_commit(wd)
+    copy = f"git worktree add {there}" if is_whole else f"cp -R . {there} && rm -rf {there}/{TMP}"
+    return f"{copy} && cd {there}"
+
+
+def why_not(saved: State, wd: Path) -> str:
+    """Why a saved run cannot be gone on with; nothing where it can."""
+    if saved.final_status is not Status.RUNNING:
+        return f"the saved run has ended with {saved.final_status}"
+    if not can_resume(saved):
+        return "the saved run was interrupted before its terminals were there"
+    if saved.wd and Path(saved.wd) != wd:
+        return f"the saved run belongs to {saved.wd}"
+    return ""

@@ -1,0 +1,107 @@
+"""The HTTP application."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import Protocol
+
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.encoders import jsonable_encoder
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.status import HTTP_405_METHOD_NOT_ALLOWED
+
+from quintet import __version__
+from quintet.errors import QuintetError
+from quintet.server.errors import Refusal, TmuxError
+from quintet.server.http.access import Guard
+from quintet.server.http.routes import router
+from quintet.server.terminal.hub import Hub
+
+
+class Pages(Protocol):
+    """What people look at, brought by whoever starts the server: this room knows nothing of runs."""
+
+    @property
+    def router(self) -> APIRouter: ...
+
+    @property
+    def open_paths(self) -> frozenset[str]:
+        """What holds no secret and is given without a token."""
+
+    async def watch(self, tell: Callable[..., None], watched: Callable[[], bool]) -> None:
+        """Add to the events for as long as the server lives."""
+
+
+def create_app(
+    make_hub: Callable[[], Hub],
+    *,
+    token: str = "",
+    hosts: Iterable[str] = (),
+    any_address: bool = False,
+    pages: Pages | None = None,
+    open_paths: frozenset[str] = frozenset(),
+    read_only: bool = False,
+) -> FastAPI:
+    """An application; its hub is made on the event loop that serves it."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        hub = app.state.hub = make_hub()
+        await hub.open()
+        watching = asyncio.create_task(pages.watch(hub.events.add, lambda: hub.events.watched)) if pages else None
+        yield
+        if watching is not None:
+            watching.cancel()
+        await hub.close()
+
+    app = FastAPI(
+        title="Quintet terminal server",
+        description="Agent CLIs in tmux panes. The API of CLI Agent Orchestrator 2.5.4, and an event stream.",
+        version=__version__,
+        docs_url=None,  # its pages would load scripts from elsewhere
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    app.include_router(router)
+    if pages is not None:
+        app.include_router(pages.router)
+    app.add_exception_handler(QuintetError, _refused)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_middleware(
+        Guard,
+        token=token,
+        hosts=tuple(hosts),
+        any_address=any_address,
+        open_paths=open_paths | (pages.open_paths if pages is not None else frozenset()),
+        read_only=read_only,
+    )
+    return app
+
+
+async def _refused(request: Request, error: Exception) -> JSONResponse:  # noqa: ARG001 - FastAPI's signature
+    """A refusal has its status; tmux failing is our fault; anything else, such as a missing CLI, is the user's."""
+    status = error.status if isinstance(error, Refusal) else 500 if isinstance(error, TmuxError) else 400
+    return JSONResponse({"detail": str(error)}, status)
+
+
+async def _http_error(request: Request, error: Exception) -> JSONResponse:
+    """Starlette's own refusals. Of a path's methods it names only those of the first route; `Allow` has all."""
+    if not isinstance(error, HTTPException):
+        raise error
+    headers = dict(error.headers or {})
+    if error.status_code == HTTP_405_METHOD_NOT_ALLOWED:
+        path = request.url.path
+        routes = [route for route in router.routes if isinstance(route, APIRoute) and route.path_regex.match(path)]
+        headers = {"Allow": ", ".join(sorted({method for route in routes for method in route.methods or ()}))}
+    return JSONResponse({"detail": error.detail}, error.status_code, headers)
+
+
+async def _invalid(request: Request, error: Exception) -> JSONResponse:  # noqa: ARG001
+    """FastAPI's answer, without the value: it may be a prompt of megabytes."""
+    found = error.errors() if isinstance(error, RequestValidationError) else []
+    details = [{key: value for key, value in one.items() if key not in ("input", "ctx", "url")} for one in found]
+    return JSONResponse({"detail": jsonable_encoder(details)}, 422)

@@ -1,0 +1,106 @@
+"""What a client may ask to have started, checked before anything is done."""
+
+import re
+import secrets
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from fastapi import Query
+
+from quintet.api.models import MAX_MESSAGE, CreateBody, TerminalId
+from quintet.errors import ProfileError
+from quintet.providers.registry import find_provider
+from quintet.server.errors import BadRequest, TooLong
+from quintet.server.paths import PREFIX, profile_name, session_name
+from quintet.server.profiles import load_profile
+from quintet.server.terminal.input import clean
+from quintet.server.terminal.session import Wish
+
+_MODEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/@\[\]-]{0,127}")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+LONGEST_ARGUMENT: Final = 4096
+MOST_ARGUMENTS: Final = 64
+
+Arguments = Annotated[list[str], Query(description="the user's own arguments for the agent's program")]
+
+Permissions = Annotated[
+    Literal["unattended", "ask"], Query(description="ask: the agent asks before it acts, as its user's settings say")
+]
+
+
+Continues = Annotated[
+    TerminalId | None, Query(description="a lost terminal, whose conversation goes on where the program can do that")
+]
+
+
+def wish(  # noqa: PLR0917 - FastAPI passes each parameter by its name
+    agent_profile: str,
+    provider: str = "codex",
+    working_directory: str | None = None,
+    model: str | None = None,
+    args: Arguments = [],  # noqa: B006 - FastAPI copies it
+    permissions: Permissions = "unattended",
+    continues: Continues = None,
+    body: CreateBody | None = None,
+) -> Wish:
+    """What to start, from the parameters that both creations share."""
+    found = find_provider(provider)
+    if found is None:
+        raise BadRequest(f"Unknown provider type: {provider[:80]}")
+    try:
+        profile = load_profile(profile_name(agent_profile))
+    except ProfileError as error:
+        raise BadRequest(str(error)) from None
+    if model and not _MODEL.fullmatch(model):
+        raise BadRequest(f"Invalid model: {model[:80]!r}")
+    body = body or CreateBody()
+    arguments = (*args, *body.args)
+    if len(arguments) > MOST_ARGUMENTS or any(len(word) > LONGEST_ARGUMENT or "\0" in word for word in arguments):
+        raise BadRequest(f"args: at most {MOST_ARGUMENTS} of at most {LONGEST_ARGUMENT} characters")
+    env = body.env_vars or {}
+    if not all(_VARIABLE.fullmatch(name) and "\0" not in value for name, value in env.items()):
+        raise BadRequest("env_vars: a name has to be letters, digits and _")
+    cwd = _directory(working_directory)
+    initial = body.initial_message
+    if initial is not None and not clean(check_length(initial, "initial_message")).strip():
+        raise BadRequest("initial_message: there is nothing in it to type")
+    return Wish(
+        found,
+        profile.name,
+        profile.instructions,
+        cwd,
+        model=model or "",
+        args=arguments,
+        asks=permissions == "ask",
+        env=env,
+        description=body.description or "",
+        initial=initial or "",
+        continues=continues or "",
+    )
+
+
+def check_length(text: str, name: str) -> str:
+    """A text that is not too long to be typed."""
+    if len(text.encode(errors="surrogatepass")) > MAX_MESSAGE:
+        raise TooLong(f"{name}: is longer than {MAX_MESSAGE} bytes")
+    return text
+
+
+def new_session_name(name: str | None) -> str:
+    """The name that was asked for, or one that is free."""
+    return session_name(name) if name is not None else PREFIX + secrets.token_hex(4)
+
+
+def _directory(text: str | None) -> Path:
+    if text is None:
+        return Path.cwd()
+    if not text or _CONTROL.search(text):
+        raise BadRequest("working_directory: is no path")
+    try:
+        path = Path(text).expanduser().resolve()
+        if path.is_dir():
+            return path
+    except (OSError, RuntimeError, ValueError):
+        pass
+    raise BadRequest(f"Working directory does not exist: {text[:200]}")

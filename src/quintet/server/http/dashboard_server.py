@@ -1,0 +1,41 @@
+"""The dashboard's own server: it shows the terminals of all runs, and takes no order."""
+
+import secrets
+from collections.abc import Callable
+from typing import Final
+
+from quintet import files
+from quintet.errors import ServerError
+from quintet.server.http.app import Pages, create_app
+from quintet.server.http.listen import bind, make_server
+from quintet.server.paths import Places
+from quintet.server.terminal.hub import Hub
+
+TOKEN_FILE: Final = "dashboard-token"
+_SHORTEST: Final = 32
+
+
+def serve_pages(pages: Pages, port: int, tell: Callable[[str], None], places: Places | None = None) -> None:
+    """Serve until a signal comes; tells the address with the token in its fragment, which browsers never send."""
+    places = places or Places()
+    token = _token(places)
+    app = create_app(lambda: Hub(places, passive=True), token=token, pages=pages, read_only=True)
+    try:
+        listener = bind("127.0.0.1", port)
+    except ServerError as error:
+        raise ServerError(f"{error}; name another with --port, or 0 for a free one") from None
+    tell(f"http://127.0.0.1:{listener.getsockname()[1]}/#token={token}")
+    make_server(app).run(sockets=[listener])
+
+
+def _token(places: Places) -> str:
+    """The same every time, so that an open page survives a restart; only this user can read it."""
+    path = places.root / TOKEN_FILE
+    try:
+        token = path.read_text(encoding="utf-8").strip()
+    except OSError:
+        token = ""
+    if len(token) < _SHORTEST:
+        token = secrets.token_urlsafe(_SHORTEST)
+        files.write(path, token + "\n")
+    return token

@@ -1,0 +1,113 @@
+"""The server inside a run: a thread of this process, on a free loopback port, with a token that nobody else knows."""
+
+import json
+import os
+import secrets
+import threading
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from quintet import files
+from quintet.errors import ServerError
+from quintet.server.http.app import Pages, create_app
+from quintet.server.http.listen import bind, make_server
+from quintet.server.paths import Places, session_name
+from quintet.server.terminal.hub import Hub
+from quintet.server.tmux.connection import check_version
+
+START_SECONDS: Final = 30.0
+LAST_WORD_SECONDS: Final = 1.5
+"""how long a page that is open has to hear of the end"""
+
+
+class EmbeddedServer:
+    """Serves only the sessions that it is given and those that are created through it. Terminals outlive it."""
+
+    def __init__(
+        self,
+        sessions: Iterable[str] = (),
+        discovery: Path | None = None,
+        places: Places | None = None,
+        pages: Pages | None = None,
+    ) -> None:
+        self.token = secrets.token_urlsafe(32)
+        self._sessions = [session_name(name) for name in sessions]
+        self._discovery = discovery
+        self._word_is_old = True
+        self._places = places or Places()
+        self._hub: Hub | None = None
+        self._socket = bind("127.0.0.1", 0)
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        app = create_app(self._make_hub, token=self.token, pages=pages)
+        self._server = make_server(app)
+        self._thread = threading.Thread(target=self._serve, name="quintet-server", daemon=True)
+
+    def start(self) -> Self:
+        """Start, and wait until it answers."""
+        check_version()
+        self._thread.start()
+        deadline = time.monotonic() + START_SECONDS
+        while not self._server.started:
+            if not self._thread.is_alive() or time.monotonic() > deadline:
+                raise ServerError("the terminal server inside this run did not start")
+            time.sleep(0.002)
+        try:
+            self._leave_word()
+        except OSError as error:
+            self.stop()
+            raise ServerError(f"{self._discovery}: cannot be written ({error.strerror})") from None
+        return self
+
+    def stop(self) -> None:
+        """Stop serving; the terminals go on."""
+        if self._hub is not None and self._hub.events.watched:
+            time.sleep(LAST_WORD_SECONDS)
+        self._server.should_exit = True
+        self._thread.join(START_SECONDS)
+        self._socket.close()
+        if self._discovery is not None:
+            with suppress(OSError):  # what stays behind names a server that does not answer
+                self._discovery.unlink(missing_ok=True)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _serve(self) -> None:
+        self._server.run(sockets=[self._socket])
+
+    def _make_hub(self) -> Hub:
+        self._hub = Hub(self._places, self._sessions, on_session=self._add_session, on_tick=self._keep_word)
+        return self._hub
+
+    def _add_session(self, name: str) -> None:
+        if name not in self._sessions:
+            self._sessions.append(name)
+        self._word_is_old = True
+        self._keep_word()
+
+    def _keep_word(self) -> None:
+        """An agent may run `git clean -fdx`, and a disk may be full: where it fails, the next tick comes soon."""
+        if self._discovery is not None and (self._word_is_old or not self._discovery.exists()):
+            with suppress(OSError):
+                self._leave_word()
+
+    def _leave_word(self) -> None:
+        """Where the run's server is, for `status`, `watch`, `attach` and `dashboard`; readable by this user alone."""
+        path = self._discovery
+        if path is None:
+            return
+        word = {"url": self.url, "token": self.token, "pid": os.getpid(), "sessions": self._sessions}
+        wd = path.parents[1]
+        if not path.parent.exists():
+            files.write(path.parent / ".gitignore", "*\n", wd)  # the token must not get into a commit
+        files.write(path, json.dumps(word) + "\n", wd)
+        self._word_is_old = False

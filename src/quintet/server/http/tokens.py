@@ -1,0 +1,169 @@
+"""The tokens of `quintet serve`: a private file for each server, which it keeps locked for as long as it lives.
+
+The lock is what a client goes by: a file that a killed server has left names a port that may belong to anybody now.
+"""
+
+import fcntl
+import json
+import os
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
+
+from quintet import files
+from quintet.errors import ServerError
+from quintet.program import program
+from quintet.server.paths import default_root, make_private
+
+FOLDER: Final = "servers"
+LOCK_SECONDS: Final = 2.0
+"""how long a server waits for its lock: a client that looks holds it for a moment"""
+_LOCALHOST: Final = ("127.0.0.1", "::1")
+_MOST_BYTES: Final = 4096
+
+
+class Known(NamedTuple):
+    """A server of this user that is at work."""
+
+    url: str
+    token: str
+
+
+@contextmanager
+def leave_token(root: Path, address: str, port: int, token: str) -> Iterator[Path]:
+    """Keep a server's token where its owner's commands find it, until the block ends."""
+    make_private(root / FOLDER)
+    _sweep(root / FOLDER)
+    path = _path(root, address, port)
+    descriptor = _lock(path)
+    try:
+        word = json.dumps({"url": _url(address, port), "token": token, "pid": os.getpid()}) + "\n"
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, word.encode())
+        yield path
+    finally:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def find_server(url: str, root: Path | None = None) -> Known | None:
+    """The server of this user at an address of this machine; None where there is none, or where it has no token.
+
+    Its own address comes with the token: where `localhost` leads is not for this user alone to say.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port or 80
+    except ValueError:
+        return None
+    if parts.scheme != "http":
+        return None
+    for address in _LOCALHOST if host == "localhost" else (host,):
+        token = _read(_path(root or default_root(), address, port), _url(address, port))
+        if token:
+            return Known(f"{_url(address, port)}{parts.path}", token)
+    return None
+
+
+def find_token(url: str, root: Path | None = None) -> str:
+    """The token of the server at an address, asked for anew with every request; empty where it must not be sent."""
+    try:
+        found = find_server(url, root)
+    except ServerError:
+        return ""
+    return found.token if found and found.url == url else ""
+
+
+def _url(address: str, port: int) -> str:
+    return f"http://[{address}]:{port}" if ":" in address else f"http://{address}:{port}"
+
+
+def _path(root: Path, address: str, port: int) -> Path:
+    # what came in an address is no path: only letters, digits and the marks of an IP address stay
+    name = "".join(sign if sign.isalnum() or sign in ".:" else "_" for sign in address)
+    return root / FOLDER / f"{name}-{port}.json"
+
+
+def _lock(path: Path) -> int:
+    """The file of that name, ours alone and locked."""
+    deadline = time.monotonic() + LOCK_SECONDS
+    while True:
+        try:
+            descriptor = files.open_to_keep(path)
+        except OSError as error:
+            raise ServerError(f"{path}: cannot be written ({error.strerror}); remove it") from None
+        try:
+            _check(path, descriptor)
+            os.fchmod(descriptor, 0o600)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_at(path, descriptor):  # else a server that has just ended has removed it
+                return descriptor
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                os.close(descriptor)
+                raise ServerError(f"{path}: another server is at work at this address") from None
+            time.sleep(0.01)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+def _is_at(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.lstat(), os.fstat(descriptor))
+    except OSError:
+        return False
+
+
+def _check(path: Path, descriptor: int) -> None:
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.getuid():
+        raise ServerError(f"{path}: is not a file of yours; remove it, then start {program()} serve again")
+
+
+def _read(path: Path, url: str) -> str:
+    """The token in a file, where its server lives."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise ServerError(f"{path}: cannot be read ({error.strerror}); set QUINTET_TOKEN, or remove it") from None
+    try:
+        _check(path, descriptor)
+        if not _is_locked(descriptor):
+            return ""
+        word = json.loads(os.read(descriptor, _MOST_BYTES))
+        token = word["token"] if word["url"] == url else ""
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return ""  # it is being written; the next request looks again
+    finally:
+        os.close(descriptor)
+    return token if isinstance(token, str) and token.isascii() and token.isprintable() else ""
+
+
+def _is_locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what killed servers have left."""
+    for path in folder.glob("*.json"):
+        with suppress(OSError, ServerError):
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            try:
+                _check(path, descriptor)
+                if not _is_locked(descriptor):
+                    path.unlink()
+            finally:
+                os.close(descriptor)

@@ -1,0 +1,127 @@
+"""Where the server keeps its sockets and folders: private to the user, with paths short enough for a socket."""
+
+import hashlib
+import os
+import re
+import shutil
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from quintet.errors import ServerError
+from quintet.server.errors import BadRequest
+
+PREFIX: Final = "cao-"
+"""how the names of all sessions begin that are not a run's own, as CAO's clients expect"""
+LONGEST_NAME: Final = 64
+PROJECT: Final = "project"
+"""the file in a terminal's folder that names its working directory: tmux no longer tells when the terminal is gone"""
+_LONGEST_SOCKET: Final = 103
+"""bytes of a socket's path (macOS; Linux allows 107)"""
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
+_PROFILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
+_RUN = re.compile(rf"(?:{PREFIX})?(\d{{8}}-\d{{6}}-[0-9a-f]{{6}})-[0-9a-f]{{4}}")
+"""the name that a run gives to its session; in earlier versions it had the prefix, too"""
+
+
+def run_of(session: str) -> str:
+    """The id of the run that has named a session; empty for any other session."""
+    found = _RUN.fullmatch(session)
+    return found[1] if found else ""
+
+
+def session_name(name: str) -> str:
+    """The full name of a session: a run's own as it is, any other with the prefix.
+
+    Nothing that tmux reads as a target or an option passes.
+    """
+    full = name if name.startswith(PREFIX) or run_of(name) else PREFIX + name
+    if not _NAME.fullmatch(name) or not _NAME.fullmatch(full):
+        raise BadRequest(f"Invalid session_name: {name[:80]!r}")
+    return full
+
+
+def profile_name(name: str) -> str:
+    """A profile's name: no path, no option."""
+    if not _PROFILE.fullmatch(name):
+        raise BadRequest(f"Invalid agent_profile: {name[:80]!r}")
+    return name
+
+
+class Places:
+    """One private directory with the sockets and the terminals' folders."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = root or default_root()
+        for folder in (self.root, self.sockets, self.terminals):
+            make_private(folder)
+
+    @property
+    def sockets(self) -> Path:
+        return self.root / "s"
+
+    @property
+    def terminals(self) -> Path:
+        return self.root / "t"
+
+    def socket(self, session: str) -> Path:
+        """The socket of a session's tmux server."""
+        return self.sockets / session
+
+    def folder(self, session: str, terminal: str) -> Path:
+        """The private folder of a terminal."""
+        return self.terminals / session / terminal
+
+    def find_folder(self, terminal: str) -> Path | None:
+        """The folder of a terminal whose session need not live any more."""
+        return next(self.terminals.glob(f"*/{terminal}"), None)
+
+    def make_folder(self, session: str, terminal: str) -> Path:
+        """Make a terminal's folder."""
+        folder = self.folder(session, terminal)
+        make_private(folder.parent)
+        make_private(folder)
+        return folder
+
+    def remove_folder(self, session: str, terminal: str) -> None:
+        """Remove a terminal's folder, and the session's where it was the last."""
+        shutil.rmtree(self.folder(session, terminal), ignore_errors=True)
+        with suppress(OSError):
+            self.folder(session, terminal).parent.rmdir()
+
+    def remove_stray(self, terminal: str) -> None:
+        """Remove the folder of a terminal whose session is gone."""
+        folder = self.find_folder(terminal)
+        if folder is not None and not self.socket(folder.parent.name).exists():
+            self.remove_folder(folder.parent.name, terminal)
+
+    def session_names(self) -> list[str]:
+        """The sessions that have a socket, dead or alive; tmux puts a `.lock` beside one while it starts a server."""
+        names = (path.name for path in self.sockets.iterdir())
+        return sorted(name for name in names if _NAME.fullmatch(name) and session_name(name) == name)
+
+
+def default_root() -> Path:
+    """Below the user's state directory, not the run-time one: that goes away with the last login."""
+    state = os.environ.get("XDG_STATE_HOME", "")
+    root = (Path(state) if state.startswith("/") else Path.home() / ".local" / "state") / "quintet"
+    if len(os.fsencode(root / "s")) + 1 + LONGEST_NAME <= _LONGEST_SOCKET:
+        return root
+    digest = hashlib.sha256(os.fsencode(root)).hexdigest()[:8]
+    parent = Path(f"/tmp/quintet-{os.getuid()}")  # noqa: S108 - checked below; a socket needs a short path
+    make_private(parent)
+    return parent / digest
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder that only this user can enter; refuse one that somebody else has put there."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.lstat()
+    except OSError as error:
+        raise ServerError(f"{folder}: cannot be made ({error.strerror})") from None
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        raise ServerError(f"{folder}: is not a directory of yours; remove it")
+    if stat.S_IMODE(found.st_mode) != stat.S_IRWXU:
+        folder.chmod(0o700)

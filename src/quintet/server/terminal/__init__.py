@@ -1,0 +1,1 @@
+"""Terminals: agents in panes, their status, and input to them."""

@@ -1,0 +1,227 @@
+"""All sessions that a server looks after, and the watch over them. There is no store but tmux itself."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Final
+
+from quintet.api.status import TerminalStatus
+from quintet.server.errors import BadRequest, NotFound, Silent, TmuxError
+from quintet.server.events import Events
+from quintet.server.paths import Places, session_name
+from quintet.server.terminal.session import SILENT_SECONDS, Session, Wish
+from quintet.server.terminal.terminal import MUTE, Terminal
+from quintet.server.tmux.servers import is_live
+
+_log = logging.getLogger(__name__)
+TICK_SECONDS: Final = 0.25
+MOST_GONE: Final = 20
+"""sessions that have ended and can still be asked about"""
+ENDS_ARE_SEEN: Final = Path("/proc/self/stat").exists()
+"""whether the kernel tells of a process that has ended and was not asked for its exit code"""
+
+
+class Hub:
+    """The sessions of this user: all of them, or those that belong to one run."""
+
+    def __init__(
+        self,
+        places: Places,
+        only: Iterable[str] | None = None,
+        *,
+        passive: bool = False,
+        on_session: Callable[[str], None] = lambda _: None,
+        on_tick: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.places = places
+        self.events = Events()
+        self._only = {session_name(name) for name in only} if only is not None else None
+        self._passive = passive
+        self._on_session = on_session
+        self._on_tick = on_tick
+        self._sessions: dict[str, Session] = {}
+        self._silent: dict[str, float] = {}
+        """when a socket had no session of ours behind it"""
+        self._adoption = asyncio.Lock()
+        self._watch: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        """Find the sessions that are there, and begin to watch."""
+        await self._find_sessions()
+        self._watch = asyncio.get_running_loop().create_task(self._watch_all())
+
+    async def close(self) -> None:
+        """Let go of everything; the terminals live on."""
+        self.events.close()
+        if self._watch is not None:
+            self._watch.cancel()
+        await asyncio.gather(*(session.leave() for session in self._sessions.values()))
+
+    async def create_session(self, name: str, wish: Wish) -> Terminal:
+        """Start a session with its first terminal."""
+        known = self._sessions.get(name)
+        if (known is not None and not known.gone) or is_live(self.places.socket(name)):
+            raise BadRequest(f"Session '{name}' already exists")
+        session = self._sessions[name] = self._session(name)
+        try:
+            terminal = await session.create(wish)
+        except BaseException:
+            self._sessions.pop(name, None)
+            raise
+        if self._only is not None:
+            self._only.add(name)
+        self._on_session(name)
+        return terminal
+
+    async def session(self, name: str) -> Session:
+        """A living session."""
+        if name not in self._sessions:
+            await self._find_sessions()
+        session = self._sessions.get(name)
+        if session is None or session.gone:
+            raise NotFound(f"Session '{name}' not found")
+        return session
+
+    async def sessions(self) -> list[Session]:
+        """All living sessions."""
+        await self._find_sessions()
+        return [session for session in self._sessions.values() if not session.gone]
+
+    async def delete_session(self, name: str) -> None:
+        """End a session and forget it."""
+        known = self._sessions.get(name)
+        if known is None or known.gone:
+            await self._find_sessions()
+        session = self._sessions.pop(name, None)
+        if session is None:
+            raise NotFound(f"Session '{name}' not found")
+        was_gone = session.gone
+        await session.close()
+        self.events.add("session", session=name, state="deleted")
+        if was_gone:
+            raise NotFound(f"Session '{name}' not found")
+
+    async def terminal(self, terminal_id: str) -> tuple[Session, Terminal]:
+        """A terminal, dead or alive, and its session."""
+        found = self._find(terminal_id)
+        if found is None or found[0].gone:
+            await self._find_sessions(again=found is None)
+            found = self._find(terminal_id)
+        if found is None:
+            self._check_silent(terminal_id)
+            raise NotFound(f"Terminal '{terminal_id}' not found")
+        return found
+
+    async def delete_terminal(self, terminal_id: str) -> None:
+        """End a terminal and remove all that is left of it, even where its session went without us."""
+        try:
+            session, terminal = await self.terminal(terminal_id)
+        except NotFound:
+            self.places.remove_stray(terminal_id)
+            raise
+        await session.delete(terminal)
+
+    def _check_silent(self, terminal_id: str) -> None:
+        """A terminal of a session that does not answer is not gone: whoever asks for it may ask again."""
+        for session in self._sessions.values():
+            if session.silent and self.places.folder(session.name, terminal_id).is_dir():
+                raise Silent(f"Terminal '{terminal_id}': {MUTE}")
+
+    def directories(self) -> list[Path]:
+        """Where the agents of all sessions work."""
+        found = {terminal.facts.cwd for session in self._sessions.values() for terminal in session.terminals.values()}
+        return [Path(name) for name in sorted(found)]
+
+    def _session(self, name: str) -> Session:
+        return Session(name, self.places, self.events, passive=self._passive)
+
+    def _find(self, terminal_id: str) -> tuple[Session, Terminal] | None:
+        for session in self._sessions.values():
+            if terminal_id in session.terminals:
+                return session, session.terminals[terminal_id]
+        return None
+
+    async def _find_sessions(self, *, again: bool = False) -> None:
+        """Look for sessions, and with `again` also for terminals, that somebody else has started."""
+        async with self._adoption:
+            names = [name for name in self.places.session_names() if self._only is None or name in self._only]
+            fresh = [name for name in names if self._is_news(name)]
+            await asyncio.gather(*(self._adopt(self._session(name)) for name in fresh))
+            if again:
+                known = [session for session in self._sessions.values() if session.attached]
+                await asyncio.gather(*(self._adopt(session) for session in known))
+
+    def _is_news(self, name: str) -> bool:
+        session = self._sessions.get(name)
+        asked = self._silent.get(name, float("-inf"))
+        return (session is None or session.gone) and time.monotonic() - asked > SILENT_SECONDS
+
+    async def _adopt(self, session: Session) -> None:
+        if not is_live(self.places.socket(session.name)):
+            return
+        try:
+            await session.find()
+        except TmuxError:
+            self._silent[session.name] = time.monotonic()
+            return
+        self._sessions.setdefault(session.name, session)
+        if self._sessions[session.name].gone:
+            self._sessions[session.name] = session
+
+    async def snapshot(self) -> dict[str, Any]:
+        """What a new watcher has to know."""
+        for session in list(self._sessions.values()):
+            for terminal in list(session.terminals.values()):
+                await terminal.report()
+        return {
+            "terminals": [
+                {"terminal": terminal.facts.id, "session": session.name, "profile": terminal.facts.profile,
+                 "turn": terminal.facts.turn, "status": terminal.told}
+                for session in self._sessions.values() for terminal in session.terminals.values()
+            ]
+        }  # fmt: skip
+
+    async def _watch_all(self) -> None:
+        """Notice ends, and where somebody watches also changes. A silent terminal costs one question to the kernel."""
+        rounds: dict[str, asyncio.Task[None]] = {}
+        while True:
+            await asyncio.sleep(TICK_SECONDS)
+            self._on_tick()
+            self._forget_old()
+            rounds = {name: task for name, task in rounds.items() if name in self._sessions}
+            for session in list(self._sessions.values()):
+                if session.name not in rounds or rounds[session.name].done():
+                    rounds[session.name] = asyncio.get_running_loop().create_task(self._watch_session(session))
+
+    def _forget_old(self) -> None:
+        """A server that stays for weeks must not remember every session that was ever there."""
+        gone = [name for name, session in self._sessions.items() if session.gone]
+        for name in gone[:-MOST_GONE]:
+            del self._sessions[name]
+
+    async def _watch_session(self, session: Session) -> None:
+        """One round; a tmux server that does not answer delays only its own."""
+        try:
+            await session.tend()
+        except TmuxError:
+            _log.debug("session %s could not be tended", session.name)  # it is found out below
+        for terminal in list(session.terminals.values()):
+            try:
+                await self._watch_one(terminal)
+            except Exception:  # noqa: BLE001 - the edge of a task: one terminal's fault must not blind the watch
+                _log.exception("watching terminal %s failed", terminal.facts.id)
+
+    async def _watch_one(self, terminal: Terminal) -> None:
+        if terminal.ended:
+            return
+        if not terminal.is_running() or (not ENDS_ARE_SEEN and terminal.stale):
+            terminal.dirty = True
+            await terminal.report()
+        elif self.events.watched:
+            news = terminal.take_news()
+            if news:
+                self.events.add("output", terminal=terminal.facts.id, session=terminal.facts.session)
+            if news or terminal.told is TerminalStatus.PROCESSING:
+                await terminal.report()

@@ -1,0 +1,1 @@
+"""tmux: connections, servers, processes."""

@@ -1,0 +1,1 @@
+"""A run in a terminal: the live view and the plain lines."""

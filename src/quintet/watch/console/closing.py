@@ -1,0 +1,114 @@
+"""What a person reads first after a PASS: one screen."""
+
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Final
+
+from quintet.program import program
+from quintet.prose import WIDTH, commands, plural, wrapped
+from quintet.roles import TESTER
+from quintet.watch.runs.advice import NEVER_APPROVED
+from quintet.watch.runs.changes import File, git
+from quintet.watch.runs.formatting import count, duration, one_line
+from quintet.watch.runs.model import Run
+from quintet.watch.runs.summary import Summary
+
+MOST_FILES: Final = 4
+_MAIN: Final = ("main", "master")
+
+
+def closing(summary: Summary, report: Path, *, api: str = "", cwd: Path | None = None) -> str:
+    """The screen for a run that has passed; at most 80 columns wherever its paths allow it."""
+    run, wd = summary.run, summary.folder.parents[1]
+    tokens = f", {count(summary.tokens.total)} tokens" if summary.tokens else ""
+    parts = [
+        f"{summary.headline}, {duration(run.seconds())} at work{tokens}",
+        *([_cut(one_line(summary.title))] if summary.title else []),
+        "",
+        *_changed(summary),
+        "",
+        wrapped(f"It rests on {_ground(run)}"),
+        *([wrapped(_doubts(run))] if _doubts(run) else []),
+        "",
+        *_running(run, api),
+        "Next:",
+        commands(_next(summary, wd, report, elsewhere=(cwd or Path.cwd()) != wd)),
+    ]
+    return "\n".join(parts)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= WIDTH else f"{text[: WIDTH - 1].rstrip()}…"
+
+
+def _changed(summary: Summary) -> list[str]:
+    found, run = summary.changes, summary.run
+    if found.note:
+        return [wrapped(f"What changed is not known. {found.note}")]
+    if not found.files:
+        return ["No file was changed."]
+    added, removed = (sum(getattr(file, name) or 0 for file in found.files) for name in ("added", "removed"))
+    number = len(found.files) + found.more
+    state = f"committed as {run.commit[:12]}" if run.commit else "not committed"
+    lines = f"{plural(added, 'line')} added, {removed} removed"
+    rows = [_file(file) for file in found.files[:MOST_FILES]]
+    more = number - len(rows)
+    return [
+        f"{plural(number, 'file')} changed, {lines}; {state}:",
+        *rows,
+        *([f"  and {plural(more, 'more file')}"] if more else []),
+    ]
+
+
+def _file(file: File) -> str:
+    sizes = "" if file.added is None else f"  +{file.added} -{file.removed}"
+    before = ", not committed before the run either" if file.before else ""
+    return _cut(f"  {one_line(file.path)}  {file.kind}{sizes}{before}")
+
+
+def _ground(run: Run) -> str:
+    tests = [handoff.verdict for handoff in run.of_role(TESTER) if handoff.verdict]
+    if tests and tests[-1].command:
+        return f"your command, which Quintet ran after the tester's PASS: {one_line(tests[-1].command)} (exit code 0)."
+    return "the tester's word alone. With VERIFY_CMD Quintet runs a command of yours to verify a PASS."
+
+
+def _doubts(run: Run) -> str:
+    open_phases = sum(remark.kind == NEVER_APPROVED for remark in run.remarks)
+    return f"{plural(open_phases, 'phase')} went on without an approved review: see the report." if open_phases else ""
+
+
+def _running(run: Run, api: str) -> list[str]:
+    if run.cleaned_up or not run.terminals:
+        return ["Nothing of it is running any more.", ""]
+    agents = plural(len(run.terminals), "agent")
+    if api:
+        return [wrapped(f"Still running: {agents} on the server at {api}. CLEANUP_ON_EXIT ends them with a run."), ""]
+    ends = f"{program()} stop {run.id}"
+    return [f"Still running: {agents}, idle in their terminals. This ends them:", f"  {ends}", ""]
+
+
+def _next(summary: Summary, wd: Path, report: Path, *, elsewhere: bool) -> list[tuple[str, str]]:
+    run = summary.run
+    rows = [(f"cd {shlex.quote(str(wd))}", "")] if elsewhere else []
+    if summary.changes.files:
+        start, untracked = run.start_commit[:12], git(wd, "ls-files", "--others", "--exclude-standard")
+        look = f"git diff {start}{f' {run.commit[:12]}' if run.commit else ''}"
+        rows.append((f"git add -N . && {look}" if untracked and not run.commit else look, "look at the changes"))
+        if not run.commit:
+            rows.append(("git add --all && git commit", "keep them"))
+        rows += _merge(wd)
+    opener = "open" if sys.platform == "darwin" else "xdg-open"
+    return [*rows, (f"{opener} {shlex.quote(os.path.relpath(report, wd))}", "the report, in a browser")]
+
+
+def _merge(wd: Path) -> list[tuple[str, str]]:
+    """How to merge, where the run was on a branch of its own."""
+    branches = (git(wd, "branch", "--format=%(refname:short)") or "").split()
+    here = (git(wd, "symbolic-ref", "--quiet", "--short", "HEAD") or "").strip()
+    main = next((name for name in _MAIN if name in branches), "")
+    if not main or not here or here == main:
+        return []
+    return [(f"git switch {main} && git merge {shlex.quote(here)}", f"merge them into {main}")]

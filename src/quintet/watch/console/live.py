@@ -1,0 +1,254 @@
+"""The live view of a run in a terminal: it fits whatever window there is, and is drawn anew when that changes."""
+
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import Final, Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from quintet.loop.journal import Event
+from quintet.program import program
+from quintet.roles import ROLES, Role, in_words
+from quintet.watch.runs.advice import advise, in_plain
+from quintet.watch.runs.event_lines import line_for
+from quintet.watch.runs.formatting import clock, count, one_line, time_of_day
+from quintet.watch.runs.model import FAIL, GONE, PASS, RUNNING, STOPPED, Run, fold, seconds_of, tokens_of
+from quintet.watch.runs.parts import SIGNS, Handoff, Outcome
+from quintet.watch.runs.summary import headline
+
+KEPT: Final = 200
+REFRESH: Final = 2
+"""pictures a second"""
+ASK_SECONDS: Final = 2.0
+TIGHT, NARROW, WIDE = 48, 64, 90
+_VERDICTS: Final = 4
+_WHO: Final = max(len(role.name) for role in ROLES) + len(" 1.1")
+_WORD: Final = len("no verdict")
+_FRAME_LINES: Final = 2
+"""the blank line above the agents, and the heads of their columns"""
+_COLOURS: Final = {PASS: "green", FAIL: "red", STOPPED: "yellow", GONE: "yellow"}
+_MOODS: Final = {Outcome.GOOD: "green", Outcome.VOID: "magenta", Outcome.AGAIN: "yellow", Outcome.BAD: "red"}
+_WORDS: Final = {
+    "processing": "at work",
+    "waiting_user_answer": "asks for permission",
+    "error": "has ended",
+    "unknown": "starting",
+}
+_SHORTER: Final = {"has handed over": "done", "asks for permission": "asks"}
+
+
+@dataclass
+class Picture:
+    """What is known, ready to be drawn for any size."""
+
+    run: Run = field(default_factory=Run)
+    title: str = ""
+    statuses: Mapping[str, str] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+
+    def add(self, event: Event) -> None:
+        self.run = fold(self.run, event)
+        self.events = [*self.events, event][-KEPT:]
+
+    def draw(self, width: int, height: int, now: float | None = None) -> RenderableType:
+        """At most so many lines of at most so many columns."""
+        now = now or time.time()
+        parts: list[RenderableType] = [self._head(width, now)]
+        if self.title and height > 20:  # noqa: PLR2004
+            parts.append(_line(self.title, "dim"))
+        if self.run.status == RUNNING:
+            parts.append(self._pipeline(width))
+        parts += [Text(line, style="yellow", no_wrap=True) for line in self._notice(width)[: max(height - 1, 1)]]
+        used = len(parts) + len(ROLES) + _FRAME_LINES
+        if self.run.status != RUNNING and used > height:
+            return Group(*parts)  # why it ended is worth more than the rest
+        parts += [Text(""), self._agents(width, now)]
+        verdicts = self.run.verdicts[-_VERDICTS:] if height - used > _VERDICTS else self.run.verdicts[-1:]
+        used += len(verdicts) + 1 if verdicts else 0
+        if verdicts and height >= used:
+            parts += [Text(""), *(_verdict(handoff) for handoff in verdicts)]
+        room = height - used - 1
+        if room > 0:
+            lines = self.events[-room:]
+            parts += [Text(""), *(_journal_line(event) for event in lines)]
+        return Group(*parts)
+
+    def _head(self, width: int, now: float) -> Text:
+        run = self.run
+        turn = run.current
+        text = Text("", no_wrap=True, overflow="ellipsis")
+        text.append("quintet  " if width >= NARROW else "", style="bold")
+        if run.status == RUNNING and turn:
+            text.append(f"round {turn.round}, {turn.role.phase}, cycle {turn.cycle}", style="bold cyan")
+        else:
+            text.append(headline(run), style=f"bold {_COLOURS.get(run.status, 'cyan')}")
+        tokens = tokens_of(run.handoffs)
+        text.append(f"   {clock(run.seconds(now))}")
+        if tokens:
+            text.append(f"   {count(tokens.total)} tokens")
+        text.append(f"   {run.id}", style="dim")
+        return text
+
+    def _notice(self, width: int) -> list[str]:
+        """What somebody has to know or to do, whole in every window."""
+        run = self.run
+        texts = [in_plain(step) for step in advise(run)[: 1 if run.status == FAIL else None]]
+        if run.status == RUNNING and run.asking:
+            texts = [f"{in_words(run.asking)} asks for permission: {program()} attach {run.asking}"]
+        elif run.status == RUNNING and run.waiting:
+            texts = [run.waiting]
+        return [
+            line for text in texts for line in textwrap.wrap(one_line(text), max(width, 10), break_on_hyphens=False)
+        ]
+
+    def _pipeline(self, width: int) -> Text:
+        turn = self.run.current
+        names = [_short(role) if width < WIDE else role.label for role in ROLES]
+        text = Text(no_wrap=True, overflow="ellipsis")
+        for number, (role, name) in enumerate(zip(ROLES, names, strict=True)):
+            here = turn is not None and turn.role is role and self.run.status == RUNNING
+            text.append(" → " if number else "", style="dim")
+            text.append(name, style="bold reverse" if here else "default")
+        return text
+
+    def _agents(self, width: int, now: float) -> Table:
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", expand=False)
+        table.add_column("agent", no_wrap=True)
+        table.add_column("status", no_wrap=True, overflow="ellipsis")
+        table.add_column("this turn" if width >= TIGHT else "turn", justify="right", no_wrap=True)
+        if width >= NARROW:
+            table.add_column("tokens", justify="right", no_wrap=True)
+            table.add_column("turns", justify="right", no_wrap=True)
+        if width >= WIDE:
+            table.add_column("last verdict", no_wrap=True, overflow="ellipsis")
+        for role in ROLES:
+            table.add_row(*self._agent(role, width, now))
+        return table
+
+    def _agent(self, role: Role, width: int, now: float) -> list[RenderableType]:
+        run, turn = self.run, self.run.current
+        here = turn is not None and turn.role is role and run.status == RUNNING
+        mine = run.of_role(role)
+        tokens = tokens_of(mine)
+        style = "bold" if here else "default"
+        standing = self._standing(role, here, mine)
+        cells: list[RenderableType] = [
+            Text(role.label, style=style),
+            Text(standing if width >= TIGHT else _SHORTER.get(standing, standing), style="cyan" if here else "dim"),
+            Text(clock(run.worked(turn, now)) if here and turn else "", style=style),
+        ]
+        if width >= NARROW:
+            cells += [Text(count(tokens.total) if tokens else "–"), Text(str(len(mine)))]
+        if width >= WIDE:
+            judged = next((item for item in reversed(mine) if item.verdict), None)
+            verdict = judged.verdict if judged else None
+            cells.append(Text(verdict.label, style=_MOODS[verdict.outcome]) if verdict else "")
+        return cells
+
+    def _standing(self, role: Role, here: bool, mine: list[Handoff]) -> str:
+        told = self.statuses.get(role.name, "")
+        if self.run.asking == role.name or told == "waiting_user_answer":
+            return "asks for permission"
+        if here and self.run.waiting:
+            return "waits to go on"
+        if here:
+            return _WORDS.get(told, "at work") if told != "unknown" else "at work"
+        if told == "error":
+            return _WORDS[told]
+        if role.name not in self.run.terminals:
+            return "starting" if self.run.status == RUNNING else ""
+        return "has handed over" if mine else "waits"
+
+
+def _short(role: Role) -> str:
+    return "review" if role.reviews else role.name
+
+
+def _line(text: str, style: str = "") -> Text:
+    return Text(one_line(text), style=style, no_wrap=True, overflow="ellipsis")
+
+
+def _verdict(handoff: Handoff) -> Text:
+    verdict = handoff.verdict
+    if verdict is None:
+        return Text("")
+    text = Text(no_wrap=True, overflow="ellipsis")
+    who = f"{handoff.role.label} {handoff.round}.{handoff.cycle}"
+    text.append(f"{who:<{_WHO}}  ", style="dim")
+    text.append(
+        f"{SIGNS[verdict.outcome]} {verdict.word or 'no verdict':<{_WORD}}", style=f"bold {_MOODS[verdict.outcome]}"
+    )
+    void = "not counted: " if verdict.outcome is Outcome.VOID else ""
+    return text.append(f"  {void}{one_line(verdict.why)}")
+
+
+def _journal_line(event: Event) -> Text:
+    text = Text("", no_wrap=True, overflow="ellipsis")
+    return text.append(f"{time_of_day(seconds_of(event.at))}  ", style="dim").append(one_line(line_for(event)))
+
+
+class LiveView(AbstractContextManager["LiveView"]):
+    """Shows a picture on the alternate screen, so that a resized window leaves no traces; at the end it stays below."""
+
+    def __init__(
+        self,
+        ask: Callable[[Run], Mapping[str, str]] = lambda _: {},
+        console: Console | None = None,
+        *,
+        closes: bool = False,
+    ) -> None:
+        self.picture = Picture()
+        self._ask = ask
+        self._closes = closes
+        """whether a PASS is told by a screen of its own afterwards"""
+        self._console = console or Console()
+        self._live = Live(
+            console=self._console, screen=True, refresh_per_second=REFRESH, get_renderable=self._draw, transient=True
+        )
+        self._over = threading.Event()
+        self._asking = threading.Thread(target=self._ask_on, name="quintet-live", daemon=True)
+
+    def __call__(self, event: Event) -> None:
+        self.picture.add(event)
+        if not self._live.is_started:  # a run that cannot begin has only its error to show
+            self._live.start()
+            self._asking.start()
+
+    def title(self, text: str) -> None:
+        self.picture.title = text
+
+    def earlier(self, events: Sequence[Event]) -> None:
+        for event in events:
+            self.picture.add(event)
+
+    def gone(self) -> None:
+        self.picture.run = replace(self.picture.run, status=GONE)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        if not self._live.is_started:
+            return
+        self._live.stop()
+        if not (self._closes and self.picture.run.status == PASS):
+            self._console.print(self.picture.draw(self._console.width, self._console.height - 1))
+
+    def _draw(self) -> RenderableType:
+        size = self._console.size
+        return self.picture.draw(size.width, size.height)
+
+    def _ask_on(self) -> None:
+        while not self._over.wait(ASK_SECONDS):
+            self.picture.statuses = self._ask(self.picture.run)

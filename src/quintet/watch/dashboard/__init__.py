@@ -1,0 +1,1 @@
+"""The dashboard: its routes, its JSON, its page."""

@@ -1,0 +1,165 @@
+"""The dashboard's page and what it asks for: read-only routes that a server takes in."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+
+from fastapi import APIRouter, HTTPException, Response
+
+from quintet.layout import JOURNAL
+from quintet.loop.journal import Event
+from quintet.loop.record.lock import is_locked
+from quintet.program import program
+from quintet.watch.dashboard.run_json import tell_handoff, tell_in_short, tell_run
+from quintet.watch.runs.folders import Tail, as_seen, is_run_id, run_folders
+from quintet.watch.runs.model import Run
+from quintet.watch.runs.summary import task_title
+
+LATEST: Final = "latest"
+LOOK_SECONDS: Final = 0.5
+"""the time between two looks at the journals, while somebody watches"""
+MOST_RUNS: Final = 50
+_KEPT: Final = 200
+"""events of a run that are remembered; the page shows fewer"""
+_POLICY: Final = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self' 'unsafe-inline'",  # xterm.js writes the colours of its cells as styles
+        "img-src 'self'",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types 'none'",
+    )
+)
+_HEADERS: Final = {
+    "Content-Security-Policy": _POLICY,
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_FILES: Final = {
+    "/": ("index.html", "text/html; charset=utf-8"),
+    "/static/dashboard.css": ("dashboard.css", "text/css; charset=utf-8"),
+    "/static/dashboard.js": ("dashboard.js", "text/javascript; charset=utf-8"),
+    "/static/timeline.js": ("timeline.js", "text/javascript; charset=utf-8"),
+    "/static/icon.svg": ("icon.svg", "image/svg+xml"),
+    "/static/xterm.js": ("vendor/xterm/xterm.js", "text/javascript; charset=utf-8"),
+    "/static/xterm.css": ("vendor/xterm/xterm.css", "text/css; charset=utf-8"),
+}
+
+
+@dataclass
+class _Followed:
+    """A run whose journal is read as it grows."""
+
+    folder: Path
+    tail: Tail
+    events: list[Event] = field(default_factory=list)
+    title: str = ""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    """the routes run in threads"""
+
+    def read(self) -> Run:
+        with self._lock:
+            self.events = [*self.events, *self.tail.news()][-_KEPT:]
+            run = as_seen(self.folder, self.tail.run)
+            self.title = self.title or task_title(self.folder, run.id)
+            return run
+
+
+class Pages:
+    """The runs of some projects, as a page. It reads their folders and changes nothing."""
+
+    open_paths: Final = frozenset(_FILES)
+    """what holds no secret, and what a browser asks for before it can know the token"""
+
+    def __init__(self, projects: Callable[[], Iterable[Path]], *, lasting: bool = True) -> None:
+        self._projects = projects
+        self._lasting = lasting
+        """whether the server outlives the runs, and comes back at the same address"""
+        self._followed: dict[Path, _Followed] = {}
+        self.router = APIRouter()
+        for path, (name, kind) in _FILES.items():
+            self.router.add_api_route(path, _file(name, kind), methods=["GET"], include_in_schema=False)
+        self.router.add_api_route("/watch/runs", self.runs, methods=["GET"])
+        self.router.add_api_route("/watch/runs/{run_id}", self.run, methods=["GET"])
+        self.router.add_api_route("/watch/runs/{run_id}/handoffs/{number}", self.handoff, methods=["GET"])
+
+    async def watch(self, tell: Callable[..., None], watched: Callable[[], bool]) -> None:
+        """Tell of every journal that grows, for as long as somebody watches."""
+        sizes = await asyncio.to_thread(self._sizes)
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            if not watched():
+                continue
+            found = await asyncio.to_thread(self._sizes)
+            for name, size in found.items():
+                if sizes.get(name) != size:
+                    tell("journal", run=name, size=size[0])
+            sizes = found
+
+    def runs(self) -> dict[str, Any]:
+        """The runs of all projects, the newest first."""
+        folders = self._folders()[:MOST_RUNS]
+        told = [tell_in_short(followed.read(), followed.title) for followed in map(self._follow, folders)]
+        projects = [str(project) for project in self._projects()]
+        return {"projects": projects, "lasting": self._lasting, "program": program(), "runs": told}
+
+    def run(self, run_id: str) -> dict[str, Any]:
+        """One run; `latest` is the newest."""
+        followed = self._follow(self._folder(run_id))
+        return tell_run(followed.read(), followed.title, followed.events)
+
+    def handoff(self, run_id: str, number: int) -> dict[str, Any]:
+        """The texts of one handoff, counted from 0."""
+        folder = self._folder(run_id)
+        run = self._follow(folder).read()
+        if not 0 <= number < len(run.handoffs):
+            raise HTTPException(404, "There is no such handoff")
+        return tell_handoff(folder, run, run.handoffs[number])
+
+    def _sizes(self) -> dict[str, tuple[int, bool]]:
+        """How long the newest journal of each project is, and whether a run is at work there: older ones do not grow,
+        and a run that is killed does not say so."""
+        sizes = {}
+        for project in self._projects():
+            for folder in run_folders(project)[:1]:
+                try:
+                    sizes[folder.name] = ((folder / JOURNAL).stat().st_size, is_locked(project))
+                except OSError:
+                    continue
+        return sizes
+
+    def _folders(self) -> list[Path]:
+        found = [folder for project in self._projects() for folder in run_folders(project)]
+        return sorted(found, key=lambda folder: folder.name, reverse=True)
+
+    def _folder(self, run_id: str) -> Path:
+        folders = self._folders()
+        if run_id == LATEST and folders:
+            return folders[0]
+        found = next((folder for folder in folders if folder.name == run_id and is_run_id(run_id)), None)
+        if found is None:
+            raise HTTPException(404, "There is no such run")
+        return found
+
+    def _follow(self, folder: Path) -> _Followed:
+        return self._followed.setdefault(folder, _Followed(folder, Tail(folder / JOURNAL)))
+
+
+def _file(name: str, kind: str) -> Callable[[], Response]:
+    def answer() -> Response:
+        place = files(__package__) / "static"
+        for part in name.split("/"):
+            place = place / part
+        return Response(place.read_bytes(), media_type=kind, headers=_HEADERS)
+
+    return answer

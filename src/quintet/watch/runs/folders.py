@@ -1,0 +1,144 @@
+"""The runs of a project: found in `.tmp/`, read from their folders, changed by nobody here."""
+
+import os
+import re
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from quintet.errors import RunError, StateError
+from quintet.layout import JOURNAL, STATE, TMP
+from quintet.loop.decide.state import State, Status
+from quintet.loop.journal import Event, read_line
+from quintet.loop.record.journal_file import Journal
+from quintet.loop.record.lock import is_locked
+from quintet.loop.record.state_file import load_state
+from quintet.program import program
+from quintet.roles import ROLES
+from quintet.watch.runs.model import GONE, RUNNING, STOPPED, Run, fold_all, run_from
+
+_RUN_ID = re.compile(r"\w[\w.-]{0,100}")
+_LONGEST_TEXT: Final = 2_000_000
+"""characters of a prompt or reply that are shown"""
+
+
+def run_folders(wd: Path) -> list[Path]:
+    """The folders of all runs, the newest first; run ids begin with their time."""
+    try:
+        entries = [entry for entry in (wd / TMP).iterdir() if (entry / JOURNAL).is_file()]
+    except OSError:
+        return []
+    return sorted(entries, key=lambda entry: entry.name, reverse=True)
+
+
+def find_run(wd: Path, name: str | None) -> Path:
+    """The folder of a run by its id or the beginning of it; of the newest where none is named."""
+    folders = run_folders(wd)
+    if not folders:
+        raise RunError(f"{wd}: there are no runs here; {program()} run starts one")
+    if not name:
+        return folders[0]
+    found = [folder for folder in folders if folder.name.startswith(name)]
+    if len(found) != 1:
+        what = f"{len(found)} runs begin with" if found else "there is no run"
+        raise RunError(f"{what} {name}; there are {', '.join(folder.name for folder in folders[:9])}")
+    return found[0]
+
+
+def read_run(folder: Path) -> Run:
+    """The run in a folder, as it is seen from outside."""
+    return as_seen(folder, run_from(Journal(folder / JOURNAL).read()))
+
+
+def as_seen(folder: Path, run: Run) -> Run:
+    """A run as the project knows it, beyond its journal.
+
+    One that could not write down its end, because it was killed or the machine went down, is gone; and one that has
+    not come to its end is left behind where another has begun since.
+    """
+    if run.status == RUNNING and not is_at_work(folder, run):
+        # without all its agents, and without any work of theirs, there is nothing to go on with
+        has_begun = len(run.terminals) == len(ROLES) or any(handoff.reply_file for handoff in run.handoffs)
+        run = replace(run, status=GONE, resumable=has_begun)
+    return replace(run, left_behind=not _is_current(folder, run)) if run.status in (GONE, STOPPED) else run
+
+
+def read_text(folder: Path, name: str) -> str:
+    """A prompt or reply of the archive, by the name that the journal gives; empty where it is not there.
+
+    The journal lies in the work tree, so an agent could have written into it: a name that leads out of the run's
+    folder is not followed.
+    """
+    if not name:
+        return ""
+    try:
+        root = folder.resolve()
+        path = (root / name).resolve()
+        if not path.is_relative_to(root) or not path.is_file():
+            return ""
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return file.read(_LONGEST_TEXT)
+    except (OSError, ValueError):
+        return ""
+
+
+def is_at_work(folder: Path, run: Run) -> bool:
+    """Whether the process of a run that has not ended is there: some run holds the project, and it is this one."""
+    return run.status == RUNNING and is_locked(folder.parents[1]) and _is_current(folder, run)
+
+
+def _is_current(folder: Path, run: Run) -> bool:
+    """Whether a run is the one that the project's state tells of."""
+    state = read_state(folder.parent / STATE)
+    if state is None or state.final_status is not Status.RUNNING:
+        return run_folders(folder.parents[1])[:1] == [folder]  # it has just begun, or keeps its state elsewhere
+    return state.run_id == run.id
+
+
+def read_state(path: Path) -> State | None:
+    """A run's state; None where there is none that can be read."""
+    try:
+        return _read_state(path, path.stat().st_mtime_ns)
+    except (OSError, StateError):
+        return None
+
+
+@lru_cache(maxsize=4)
+def _read_state(path: Path, written: int) -> State | None:  # noqa: ARG001 - asked for often, and written seldom
+    return load_state(path)
+
+
+def is_run_id(text: str) -> bool:
+    return bool(_RUN_ID.fullmatch(text))
+
+
+@dataclass
+class Tail:
+    """A journal that is still being written: each look reads what is new, and only whole lines."""
+
+    path: Path
+    run: Run = field(default_factory=Run)
+    _position: int = 0
+    _torn: list[bytes] = field(default_factory=list)
+    """of a line that has not ended yet; it is put together once, at its end"""
+
+    def news(self) -> list[Event]:
+        """The events since the last look; the run is up to date afterwards."""
+        try:
+            with self.path.open("rb") as file:
+                if file.seek(0, os.SEEK_END) < self._position:  # deleted by an agent, and begun anew
+                    self._position, self._torn, self.run = 0, [], Run()
+                file.seek(self._position)
+                data = file.read()
+        except OSError:
+            return []
+        self._position += len(data)
+        *lines, rest = data.split(b"\n")
+        if lines:
+            lines[0] = b"".join([*self._torn, lines[0]])
+            self._torn = []
+        self._torn.append(rest)
+        events = [event for line in lines if (event := read_line(line))]
+        self.run = fold_all(self.run, events)
+        return events

@@ -1,0 +1,93 @@
+"""What condensation has left out: the sizes as they were written down, and the lines by holding texts side by side."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from quintet.loop import journal
+from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, TESTER, Role
+from quintet.watch.runs.folders import read_text
+from quintet.watch.runs.model import Run
+from quintet.watch.runs.parts import Handoff
+
+_SUMMARY = re.compile(r"^Explore summary:\n", re.MULTILINE)
+_ROUND = re.compile(r"\nRound \d")
+
+
+@dataclass(frozen=True)
+class Shortened:
+    """A text that went into a prompt, and the lines of it that did not."""
+
+    what: str
+    removed: tuple[str, ...]
+    size: int
+    """bytes of the whole text"""
+    saved: int
+    """bytes that stayed behind"""
+
+
+def shortened(folder: Path, run: Run, handoff: Handoff) -> list[Shortened]:
+    """What each part of a prompt has lost on its way into it."""
+    prompt = Counter(_lines(read_text(folder, handoff.prompt_file)))
+    parts = []
+    for part in handoff.carried:
+        whole = _source(folder, run, handoff, part.what) if part.sent < part.whole else ""
+        parts.append(Shortened(part.what, _missing(whole, prompt), part.whole, max(part.whole - part.sent, 0)))
+    return parts
+
+
+def saved_bytes(run: Run) -> int:
+    """Bytes that condensation kept out of all prompts of a run, as the run itself has counted them."""
+    return sum(part.whole - part.sent for handoff in run.handoffs for part in handoff.carried)
+
+
+def _source(folder: Path, run: Run, handoff: Handoff, what: str) -> str:
+    """The whole text of which a prompt carries a part."""
+    if what == journal.EXPLORE:
+        first = next((item for item in run.handoffs if item.role is handoff.role), handoff)
+        return _explored(read_text(folder, first.prompt_file))
+    peers = {ANALYST: PEER_ANALYST, PROGRAMMER: PEER_PROGRAMMER, TESTER: PEER_PROGRAMMER}
+    reviewer = PEER_ANALYST if what == journal.OPEN_NOTES and handoff.role is PROGRAMMER else peers.get(handoff.role)
+    role = {
+        journal.ANALYST_HANDOFF: ANALYST,
+        journal.PROGRAMMER_HANDOFF: PROGRAMMER,
+        journal.PREVIOUS_CHANGES: PROGRAMMER,
+        journal.TEST_EVIDENCE: TESTER,
+    }.get(what, reviewer)
+    earlier = what in (journal.PREVIOUS_CHANGES, journal.TEST_EVIDENCE)
+    source = _last(run, handoff, role, earlier=earlier) if role else None
+    if source is None:
+        return ""
+    verified = source.verdict.output_file if source.verdict else ""
+    return read_text(folder, verified or source.reply_file)
+
+
+def _explored(prompt: str) -> str:
+    """The explore summary in a prompt. Only its first heading is looked at: a text full of them costs no more."""
+    begin = _SUMMARY.search(prompt)
+    end = _ROUND.search(prompt, begin.end() - 1) if begin else None
+    return prompt[begin.end() : end.start()].removesuffix("\n") if begin and end else ""
+
+
+def _last(run: Run, handoff: Handoff, role: Role, *, earlier: bool) -> Handoff | None:
+    """The last reply of a role before a prompt; of an earlier round where the prompt looks back at one."""
+    before = run.handoffs[: run.handoffs.index(handoff)]
+    found = (item for item in reversed(before) if item.role is role and item.reply_file and not item.again)
+    return next((item for item in found if not earlier or item.round < handoff.round), None)
+
+
+def _missing(text: str, prompt: Counter[str]) -> tuple[str, ...]:
+    """The lines of a text that the prompt does not have."""
+    left = Counter(prompt)
+    removed = []
+    for line in _lines(text):
+        if left[line]:
+            left[line] -= 1
+        else:
+            removed.append(line)
+    return tuple(removed)
+
+
+def _lines(text: str) -> list[str]:
+    return [line.rstrip() for line in text.split("\n") if line.strip()]
