@@ -12,6 +12,9 @@ QuintetError                one line for the user, exit code 1
 │   ├── NoResponse          an agent is idle and has written no response (also a RuntimeError)
 │   ├── ResponseTimeout     an agent is still at work when its time is up (also a TimeoutError)
 │   └── TokensUsedUp        the run has reached its limit of tokens (exit code 3)
+├── GitError                git cannot be run, or failed
+├── NotGuarded              what agents change in a project cannot be watched
+│   └── TooLarge            ... because its snapshot takes too long
 ├── ServerError             our own terminal server cannot do what was asked of it
 └── ApiError                the terminal server did not do what it was asked
     ├── PassingFault        it cannot be reached, or fails in a way that may pass
@@ -77,6 +80,18 @@ class ResponseTimeout(RunError, TimeoutError):  # noqa: N818
 
 class TokensUsedUp(RunError):  # noqa: N818
     """The run has reached its limit of tokens."""
+
+
+class GitError(QuintetError):
+    """Git cannot be run, or a command of it failed."""
+
+
+class NotGuarded(QuintetError):  # noqa: N818
+    """There is no snapshot of a project: it is in no repository, or it cannot be read or stored."""
+
+
+class TooLarge(NotGuarded):
+    """A snapshot takes longer than it may."""
 
 
 class ServerError(QuintetError):

@@ -1,0 +1,111 @@
+"""The only module that runs git: a fixed environment, bytes in and out, a time limit, one kind of error.
+
+Git runs no hook, no pager, no editor, no file system monitor and asks nothing; it takes no lock that it does not need
+and refreshes no index on its own. Variables that name another repository are not passed on. What git converts (line
+ends, filters) depends on the command: those that read or write file contents here are plumbing without conversion.
+"""
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Final
+
+from quintet.errors import GitError
+
+SECONDS: Final = 30.0
+_OPTIONS: Final = (
+    *("--no-pager", "--no-optional-locks", "--no-replace-objects"),
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "core.untrackedCache=false"),
+    *("-c", "diff.autoRefreshIndex=false"),
+    *("-c", "core.quotePath=false"),
+    *("-c", "gc.auto=0"),
+    *("-c", "maintenance.auto=false"),
+    *("-c", "advice.detachedHead=false"),
+)
+_NO_HOOKS: Final = ("-c", "core.hooksPath=/dev/null")
+_FIXED: Final = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "true",
+    "GIT_EDITOR": "true",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "LC_ALL": "C",
+}
+_KEPT: Final = (
+    *("GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_SSH", "GIT_SSL_", "GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES"),
+    *("GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"),
+)
+"""the beginnings of git's variables that say who the user is and how to connect; all others could name a repository"""
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a git command ended."""
+
+    code: int
+    out: bytes
+    error: str
+    """its last line on standard error"""
+
+    @property
+    def text(self) -> str:
+        """The output without the line end behind it; bytes that are no UTF-8 survive as in file names."""
+        return os.fsdecode(self.out.removesuffix(b"\n"))
+
+    @property
+    def parts(self) -> list[str]:
+        """The output of a command with `-z`."""
+        return os.fsdecode(self.out).split("\0")[:-1]
+
+
+def run(
+    folder: Path,
+    *arguments: str,
+    feed: bytes | IO[bytes] = b"",
+    to: IO[bytes] | None = None,
+    env: Mapping[str, str] | None = None,
+    seconds: float = SECONDS,
+    hooks: bool = False,
+    check: bool = True,
+) -> Result:
+    """Run git in a folder and wait for it. Raises GitError where it cannot run, takes too long, or fails.
+
+    `feed` is its standard input, `to` a file for its output; `hooks` lets the repository's own hooks run; without
+    `check` the caller looks at the exit code.
+    """
+    command = ["git", *_OPTIONS, *(() if hooks else _NO_HOOKS), *arguments]
+    try:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env={**_inherited(), **_FIXED, **(env or {})},
+            stdin=subprocess.PIPE if isinstance(feed, bytes) else feed,
+            stdout=to or subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise GitError(f"git cannot be run in {folder}: {error.strerror}") from error
+    try:
+        out, err = process.communicate(feed if isinstance(feed, bytes) else None, seconds)
+    except subprocess.TimeoutExpired as error:
+        raise GitError(f"git {arguments[0]} in {folder} did not end within {seconds:.0f} s") from error
+    finally:
+        if process.poll() is None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+    lines = err.decode("utf-8", "replace").strip().splitlines()
+    result = Result(process.returncode, out or b"", lines[-1] if lines else f"exit code {process.returncode}")
+    if check and result.code:
+        raise GitError(f"git {arguments[0]} in {folder} failed: {result.error}")
+    return result
+
+
+def _inherited() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name.startswith(_KEPT)}

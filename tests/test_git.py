@@ -1,0 +1,66 @@
+"""Git runs in one place, the same everywhere."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from quintet import git
+from quintet.errors import GitError
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    subprocess.run(["git", "init", "--quiet", "--initial-branch=main", tmp_path], check=True)
+    return tmp_path
+
+
+def test_a_failure_is_one_error_with_gits_own_words(tmp_path: Path) -> None:
+    with pytest.raises(GitError, match=r"git rev-parse in .* failed: .*not a git repository"):
+        git.run(tmp_path, "rev-parse", "HEAD")
+    assert git.run(tmp_path, "rev-parse", "HEAD", check=False).code == 128
+
+
+def test_a_folder_or_a_git_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(GitError, match="cannot be run"):
+        git.run(tmp_path / "none", "status")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(GitError, match="cannot be run"):
+        git.run(tmp_path, "status")
+
+
+def test_a_command_that_hangs_is_ended(repository: Path) -> None:
+    with pytest.raises(GitError, match="did not end"):
+        git.run(repository, "-c", "alias.hang=!sleep 600", "hang", seconds=0.2)
+
+
+def test_variables_that_name_another_repository_are_not_passed_on(
+    repository: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path_factory.mktemp("other")
+    for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"):
+        monkeypatch.setenv(name, str(other))
+    monkeypatch.setenv("GIT_AUTHOR_NAME", "kept")
+    assert git.run(repository, "rev-parse", "--show-toplevel").text == str(repository)
+    assert git.run(repository, "-c", "user.email=a@b", "var", "GIT_AUTHOR_IDENT").text.startswith("kept <")
+
+
+def test_hooks_run_only_where_asked_for(repository: Path) -> None:
+    hook = repository / ".git/hooks/pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    words = ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--allow-empty", "--message", "x")
+    assert git.run(repository, *words, hooks=True, check=False).code == 1
+    assert git.run(repository, *words).code == 0
+
+
+def test_bytes_go_in_and_come_out(repository: Path, tmp_path: Path) -> None:
+    content = b"\0\r\n\xff"
+    name = git.run(repository, "hash-object", "-w", "--stdin", feed=content).text
+    assert git.run(repository, "cat-file", "blob", name).out == content
+    with (tmp_path / "out").open("wb") as file:
+        git.run(repository, "cat-file", "blob", name, to=file)
+    assert (tmp_path / "out").read_bytes() == content
+    (repository / "new\nline").write_bytes(b"")
+    assert "new\nline" in git.run(repository, "ls-files", "-z", "--others").parts
