@@ -12,13 +12,14 @@ from quintet.roles import ROLES
 SOURCE = Path(quintet.__file__).parent
 LEAVES = {
     "quintet",
-    *(f"quintet.{name}" for name in ("command", "errors", "files", "layout", "program", "prose", "roles")),
+    *(f"quintet.{name}" for name in ("command", "errors", "files", "git", "layout", "program", "prose", "roles")),
 }
 """modules that all may import, and that import only each other"""
 MAY_IMPORT: dict[str, set[str]] = {
     "api": set(),
     "config": set(),
     "demo": set(),
+    "guard": set(),
     "loop": {"api", "config"},
     "loop.decide": {"config", "loop.journal"},
     "loop.record": {"config", "loop.journal", "loop.decide"},
@@ -112,8 +113,9 @@ WRITES = {
     "copy", "copy2", "copyfile", "copyfileobj", "copytree", "mkstemp", "NamedTemporaryFile", "O_CREAT", "O_APPEND",
 }  # fmt: skip
 """names that write a file, whoever they are asked of"""
-MAY_WRITE = ("quintet.files", "quintet.providers.scripted.")
-"""the module for it, and the agent of the tests and the demo, whose mistakes are scripted"""
+MAY_WRITE = ("quintet.files", "quintet.guard.store", "quintet.providers.scripted.")
+"""the module for it, the contents of snapshots, which are appended to one open file, and the agent of the tests and
+the demo, whose mistakes are scripted"""
 
 
 def writes(tree: ast.Module) -> Iterator[str]:

@@ -1,0 +1,29 @@
+"""Snapshots of a project's work tree and repository, what changed since one, and the exact undo of it.
+
+`Store` is a private folder that keeps snapshots. `take` makes one, `look` scans the project again by the rules of an
+earlier one, `compare` lists what differs, `Rules.split` says what of it a role may do, `undo` takes the rest back and
+`finish` completes an undo that was killed.
+"""
+
+from quintet.guard.changes import Area, Change, compare
+from quintet.guard.rules import Rules, Split
+from quintet.guard.snapshot import Snapshot, load, look, take
+from quintet.guard.store import Entry, Store
+from quintet.guard.undo import Undone, finish, undo
+
+__all__ = [
+    "Area",
+    "Change",
+    "Entry",
+    "Rules",
+    "Snapshot",
+    "Split",
+    "Store",
+    "Undone",
+    "compare",
+    "finish",
+    "load",
+    "look",
+    "take",
+    "undo",
+]

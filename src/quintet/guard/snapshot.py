@@ -1,0 +1,310 @@
+"""A snapshot of a project: files with their bytes, mode bits and links, the index, HEAD, refs, config and hooks."""
+
+import hashlib
+import json
+import os
+import stat
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from quintet import files, git
+from quintet.errors import GitError, NotGuarded
+from quintet.guard import ignores, repository
+from quintet.guard.repository import Place
+from quintet.guard.store import Content, Deadline, Entry, Store
+
+SECONDS: Final = 10.0
+_RACY_NS: Final = 2_000_000_000
+"""how much older than its reading a file has to be before its times can vouch for it; some file systems count time
+in steps of two seconds"""
+_LOOPS: Final = 5
+_CHECK_EVERY: Final = 1000
+_GITLINK: Final = "160000"
+_FIELDS: Final = ("protect", "skip", "time", "git", "head", "refs", "nested", "sources", "objects_kept", "table")
+Signature = tuple[int, int, int]
+
+
+@dataclass
+class Snapshot:
+    """One moment of a project."""
+
+    place: Place
+    protect: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+    time: int = 0
+    """when the scan began, in nanoseconds"""
+    files: dict[str, Entry] = field(default_factory=dict)
+    """by path relative to the guarded folder; folders end with a slash"""
+    elsewhere: dict[str, Signature] = field(default_factory=dict)
+    """mode, size and time of files in the repository outside the guarded folder, by path relative to its top"""
+    git: dict[str, Entry] = field(default_factory=dict)
+    head: str = ""
+    refs: dict[str, str] | None = None
+    """None where git cannot read the repository"""
+    staged: bytes = b""
+    nested: dict[str, str] = field(default_factory=dict)
+    """the commits of submodules and nested repositories, by path relative to the top"""
+    rules: bytes = b""
+    """the ignore rules, as one list"""
+    sources: tuple[str, ...] = ()
+    """the `.gitignore` files that they are from"""
+    objects_kept: bool = False
+    table: str = ""
+    """the file of the store that has `files` and `elsewhere`; empty where they are not stored"""
+
+
+def take(
+    tree: Path,
+    store: Store,
+    name: str,
+    protect: Sequence[str] = (),
+    *,
+    skip: Sequence[str] = (".tmp",),
+    cache: Snapshot | None = None,
+    seconds: float = SECONDS,
+) -> Snapshot:
+    """Take a snapshot and keep it in the store under a name; files that are the same as in the cache are not read.
+
+    `protect` are globs of files that belong to it even where git ignores them, `skip` paths that never do; both are
+    relative to the tree. Raises NotGuarded, or TooLarge after the given seconds.
+    """
+    with _guarding(tree, store, seconds) as deadline:
+        place = repository.locate(tree, deadline)
+        repository.prepare(store, place)
+        new = Snapshot(place, tuple(protect), tuple(skip), time.time_ns())
+        _read_repository(new, store, cache, deadline)
+        if new.refs is None:
+            raise NotGuarded(f"{tree} cannot be guarded: git cannot read its repository")
+        listed = _list_by_rules_of_the_tree(new, store, cache, deadline)
+        _read_files(new, store, cache, [*listed, *_staged_paths(new.staged)], deadline)
+        new.objects_kept = repository.keep_objects(place, store)
+        _save(new, store, name)
+    return new
+
+
+def look(before: Snapshot, store: Store, seconds: float = 6 * SECONDS) -> Snapshot:
+    """Scan the project of an earlier snapshot again, by the ignore rules of that one. Nothing is kept by a name."""
+    with _guarding(Path(before.place.tree), store, seconds) as deadline:
+        new = Snapshot(before.place, before.protect, before.skip, time.time_ns())
+        new.rules, new.sources = before.rules, before.sources
+        _read_repository(new, store, before, deadline)
+        prefix = before.place.prefix
+        known = [prefix + path for path in before.files if not path.endswith("/")]
+        paths = [*known, *before.elsewhere, *_staged_paths(before.staged), *_list(new, store, deadline)]
+        _read_files(new, store, before, paths, deadline)
+        store.sync()
+    return new
+
+
+@contextmanager
+def _guarding(tree: Path, store: Store, seconds: float) -> Iterator[Deadline]:
+    """Turn whatever keeps a snapshot from being taken into NotGuarded, or TooLarge where the time is up."""
+    deadline = Deadline(seconds)
+    try:
+        yield deadline
+    except GitError as error:
+        _ = deadline.left
+        raise NotGuarded(f"{tree} cannot be guarded: {error}") from error
+    except OSError as error:
+        raise NotGuarded(f"{tree} cannot be guarded: {error.filename or store.folder}: {error.strerror}") from error
+
+
+def _read_repository(new: Snapshot, store: Store, cache: Snapshot | None, deadline: Deadline) -> None:
+    place, names = new.place, repository.git_files(new.place)
+    for root, folder in place.roots.items():
+        old = {name.removeprefix(f"{root}/"): entry for name, entry in cache.git.items()} if cache else {}
+        found = _scan(folder, names[root], old, trusted=_trusted(cache), store=store, deadline=deadline)
+        new.git.update((f"{root}/{name}", entry) for name, entry in found.items())
+    try:
+        new.head, new.refs = repository.head_and_refs(place, deadline)
+        if cache and cache.refs is not None and new.git.get("git/index") == cache.git.get("git/index"):
+            new.staged = cache.staged
+        else:
+            new.staged = repository.staged(place, deadline)
+    except GitError:
+        new.refs = None
+
+
+def _list_by_rules_of_the_tree(new: Snapshot, store: Store, cache: Snapshot | None, deadline: Deadline) -> list[str]:
+    """List the files by the ignore rules that hold now.
+
+    A `.gitignore` can be found only by listing, and changes what is listed: so until no new one is found. One that
+    ignores itself is not listed any more, and counts as long as it is there.
+    """
+    place = new.place
+    sources = set(cache.sources if cache else ()) | {
+        path for path in _staged_paths(new.staged) if _is_ignore_file(path)
+    }
+    sources.add(ignores.NAME)
+    shared = (Path(place.excludes), Path(place.common, "info/exclude"))
+    skipped = [b"/" + ignores.literal(os.fsencode(place.prefix + path)) for path in new.skip]
+    for _ in range(_LOOPS):
+        new.sources = tuple(sorted(sources))
+        new.rules = b"\n".join([ignores.rules(Path(place.top), sources, shared), *skipped, b""])
+        listed = _list(new, store, deadline)
+        sources.update(path for path in listed if _is_ignore_file(path))
+        if len(sources) == len(new.sources):
+            break
+    return listed
+
+
+def _is_ignore_file(path: str) -> bool:
+    return path.endswith(ignores.NAME) and f"/{path}".endswith(f"/{ignores.NAME}")
+
+
+def _list(new: Snapshot, store: Store, deadline: Deadline) -> list[str]:
+    """All files that the rules do not ignore, and those that are protected, by path relative to the top.
+
+    The store's own empty repository lists them: it knows no index, so that nothing in the project's can hide a file.
+    A nested repository is listed as one path with a slash at its end.
+    """
+    place = new.place
+    files.write(store.folder / "ignore", new.rules)
+    env = {"GIT_DIR": str(store.git), "GIT_WORK_TREE": place.top, "GIT_INDEX_FILE": str(store.git / "no-index")}
+    words = ("-c", f"core.ignoreCase={place.ignore_case}", "ls-files", "-z", "--others", "--full-name")
+    options = (f"--exclude-from={store.folder / 'ignore'}",)
+    listed = git.run(Path(place.top), *words, *options, env=env, seconds=deadline.left).parts
+    if new.protect:
+        globs = [f":(glob){pattern}" for pattern in new.protect]
+        listed += git.run(Path(place.tree), *words, "--", *globs, env=env, seconds=deadline.left).parts
+    return listed
+
+
+@lru_cache(maxsize=2)
+def _staged_paths(staged: bytes) -> list[str]:
+    """The paths in the index, relative to the top; that of a submodule ends with a slash."""
+    rows = os.fsdecode(staged).split("\0")[:-1]
+    return [row.partition("\t")[2] + ("/" if row[2:8] == _GITLINK else "") for row in rows]
+
+
+def _read_files(new: Snapshot, store: Store, cache: Snapshot | None, paths: Iterable[str], deadline: Deadline) -> None:
+    place, prefix = new.place, new.place.prefix
+    inside: dict[str, None] = {}
+    for path in dict.fromkeys(paths):
+        if path.endswith("/"):
+            new.nested[path] = repository.nested_head(Path(place.top, path), deadline)
+        elif path.startswith(prefix):
+            inside[path[len(prefix) :]] = None
+        else:
+            with suppress(OSError):
+                found = os.lstat(f"{place.top}/{path}")
+                new.elsewhere[path] = (found.st_mode, found.st_size, found.st_mtime_ns)
+    skipped = tuple(f"{path}/" for path in new.skip)
+    for path in [path for path in inside if path.startswith(skipped) or path in new.skip]:
+        del inside[path]
+    old = cache.files if cache else {}
+    new.files = _scan(place.tree, inside, old, trusted=_trusted(cache), store=store, deadline=deadline)
+    if cache and cache.table and new.files == cache.files and new.elsewhere == cache.elsewhere:
+        new.table = cache.table
+
+
+def _scan(
+    root: str,
+    names: Iterable[str],
+    old: dict[str, Entry],
+    *,
+    trusted: int,
+    store: Store,
+    deadline: Deadline,
+) -> dict[str, Entry]:
+    """What is at each path below a folder, and the folders on the way; what is behind a link is not there.
+
+    A file whose stat fields are those of its old entry is not read, unless they are as young as `trusted` or younger.
+    """
+    found: dict[str, Entry] = {}
+    real = {"": True}
+    for number, name in enumerate(names):
+        if number % _CHECK_EVERY == 0:
+            _ = deadline.left
+        folder = name.rpartition("/")[0]
+        if not (real[folder] if folder in real else _enter(root, folder, real, found)):
+            continue
+        path = f"{root}/{name}"
+        try:
+            now = os.lstat(path)
+        except OSError:
+            continue
+        entry = old.get(name)
+        if (
+            entry is None
+            or entry.ctime != now.st_ctime_ns
+            or entry.mtime != now.st_mtime_ns
+            or entry.size != now.st_size
+            or entry.inode != now.st_ino
+            or entry.mode != now.st_mode
+            or entry.mtime >= trusted
+            or entry.ctime >= trusted
+        ):
+            entry = None if stat.S_ISDIR(now.st_mode) else store.observe(path, deadline)
+        if entry is not None:
+            found[name] = entry
+    return found
+
+
+def _trusted(cache: Snapshot | None) -> int:
+    """The time from which on a change may have left the same times as one that the cache has seen."""
+    return cache.time - _RACY_NS if cache else 0
+
+
+def _enter(root: str, folder: str, real: dict[str, bool], found: dict[str, Entry]) -> bool:
+    """Note a folder with its mode bits; False where it, or one above it, is no folder of its own but a link."""
+    above = folder.rpartition("/")[0]
+    inside = real[above] if above in real else _enter(root, above, real, found)
+    mode = 0
+    with suppress(OSError):
+        mode = os.lstat(f"{root}/{folder}").st_mode
+    real[folder] = inside and stat.S_ISDIR(mode)
+    if real[folder]:
+        found[f"{folder}/"] = Entry(mode)
+    return real[folder]
+
+
+def _save(new: Snapshot, store: Store, name: str) -> None:
+    """Keep a snapshot so that it outlives the process and a power failure."""
+    if not new.table:
+        rows = {"files": new.files, "elsewhere": new.elsewhere}
+        text = json.dumps(rows, separators=(",", ":")).encode()
+        new.table = f"table-{hashlib.blake2b(text, digest_size=10).hexdigest()}.json"
+        files.write(store.folder / new.table, text, durable=True)
+    fields = {key: getattr(new, key) for key in _FIELDS}
+    fields |= {"place": asdict(new.place), "staged": store.add([new.staged]), "rules": store.add([new.rules])}
+    store.sync()
+    files.write(store.folder / f"{name}.json", json.dumps(fields), durable=True)
+    _remove_unused_tables(store)
+
+
+def _remove_unused_tables(store: Store) -> None:
+    used = {_read(path)["table"] for path in store.folder.glob("*.json") if not path.name.startswith("table-")}
+    for path in store.folder.glob("table-*.json"):
+        if path.name not in used:
+            path.unlink()
+
+
+def load(store: Store, name: str) -> Snapshot | None:
+    """A snapshot that was kept, by this process or an earlier one; None where there is none of this name."""
+    try:
+        fields = _read(store.folder / f"{name}.json")
+        rows = _read(store.folder / fields["table"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError) as error:
+        raise NotGuarded(f"the snapshot {name} in {store.folder} cannot be read: {error}") from error
+    fields |= {key: store.read(Content(*fields[key])) for key in ("staged", "rules")}
+    fields["place"] = Place(**fields["place"])
+    fields["git"] = {key: Entry(*row) for key, row in fields["git"].items()}
+    fields |= {key: tuple(fields[key]) for key in ("protect", "skip", "sources")}
+    new = Snapshot(**fields)
+    new.files = {path: Entry(*row) for path, row in rows["files"].items()}
+    new.elsewhere = {path: (mode, size, mtime) for path, (mode, size, mtime) in rows["elsewhere"].items()}
+    store.know(new.files.values())
+    return new
+
+
+def _read(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_bytes())
+    return found
