@@ -28,7 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "server": {"api", "providers"},
     "server.tmux": {"server.errors"},
     "server.terminal": {"api", "providers", "server.errors", "server.events", "server.paths", "server.tmux"},
-    "setup": {"api", "config", "loop", "providers", "server", "watch"},
+    "setup": {"api", "config", "guard", "loop", "providers", "server", "watch"},
     "watch": {"api", "loop.journal", "loop.decide.state", "loop.decide.task", "loop.record"},
     "watch.runs": {"api", "loop.journal", "loop.decide.state", "loop.decide.task", "loop.record"},
     "watch.report": {"loop.journal", "watch.runs"},
