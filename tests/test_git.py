@@ -1,5 +1,6 @@
 """Git runs in one place, the same everywhere."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from quintet import git
 from quintet.errors import GitError
+from tests.loop.test_command import gone
 
 
 @pytest.fixture
@@ -64,3 +66,28 @@ def test_bytes_go_in_and_come_out(repository: Path, tmp_path: Path) -> None:
     assert (tmp_path / "out").read_bytes() == content
     (repository / "new\nline").write_bytes(b"")
     assert "new\nline" in git.run(repository, "ls-files", "-z", "--others").parts
+
+
+def test_a_process_that_a_hook_leaves_behind_is_ended_and_not_waited_for(repository: Path) -> None:
+    (repository / ".git/hooks").mkdir(exist_ok=True)
+    hook = repository / ".git/hooks/post-commit"
+    hook.write_text("#!/bin/sh\nsleep 600 &\necho $! >pid\n")
+    hook.chmod(0o755)
+    words = ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--allow-empty", "--message", "x")
+    git.run(repository, *words, hooks=True, seconds=500)
+    gone(int((repository / "pid").read_text()))
+
+
+def test_a_question_to_git_leaves_the_index_as_it_is(repository: Path) -> None:
+    (repository / "same.txt").write_text("same")
+    git.run(repository, "add", "same.txt")
+    (repository / ".git/hooks").mkdir(exist_ok=True)
+    hook = repository / ".git/hooks/post-index-change"
+    hook.write_text(f"#!/bin/sh\ntouch '{repository}/hook-ran'\n")
+    hook.chmod(0o755)
+    os.utime(repository / "same.txt", (1, 1))  # git would note that only the time is another one
+    before = (repository / ".git/index").read_bytes()
+    git.run(repository, "diff", "--numstat")
+    git.run(repository, "status", "--porcelain")
+    assert (repository / ".git/index").read_bytes() == before
+    assert not (repository / "hook-ran").exists()

@@ -67,12 +67,12 @@ def run(
             return Outcome(NOT_FOUND, f"{error.filename}: {error.strerror}")
         finally:
             if process is not None:
-                _end_group(process)
+                end_group(process)
         text = _read(output.fileno())
     return Outcome(code, text if code != TIMED_OUT else f"{text}\n(did not end within {timeout:g} s)")
 
 
-def _end_group(process: "subprocess.Popen[bytes]") -> None:
+def end_group(process: "subprocess.Popen[bytes]") -> None:
     """End the command and whatever it has left running in its group."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)

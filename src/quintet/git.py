@@ -6,14 +6,15 @@ ends, filters) depends on the command: those that read or write file contents he
 """
 
 import os
-import signal
 import subprocess
+import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
+from quintet.command import end_group
 from quintet.errors import GitError
 
 SECONDS: Final = 30.0
@@ -78,33 +79,47 @@ def run(
     `feed` is its standard input, `to` a file for its output; `hooks` lets the repository's own hooks run; without
     `check` the caller looks at the exit code.
     """
-    command = ["git", *_OPTIONS, *(() if hooks else _NO_HOOKS), *arguments]
-    try:
-        process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env={**_inherited(), **_FIXED, **(env or {})},
-            stdin=subprocess.PIPE if isinstance(feed, bytes) else feed,
-            stdout=to or subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise GitError(f"git cannot be run in {folder}: {error.strerror}") from error
-    try:
-        out, err = process.communicate(feed if isinstance(feed, bytes) else None, seconds)
-    except subprocess.TimeoutExpired as error:
-        raise GitError(f"git {arguments[0]} in {folder} did not end within {seconds:.0f} s") from error
-    finally:
-        if process.poll() is None:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-    lines = err.decode("utf-8", "replace").strip().splitlines()
-    result = Result(process.returncode, out or b"", lines[-1] if lines else f"exit code {process.returncode}")
+    options = _OPTIONS if hooks else (*_OPTIONS, *_NO_HOOKS)
+    environment = {**_inherited(), **_FIXED, **(env or {})}
+    # files and not pipes: a process that a hook leaves behind would keep a pipe open
+    with ExitStack() as stack:
+        try:
+            given, out, err = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(3))
+            if isinstance(feed, bytes):
+                given.write(feed)
+                given.seek(0)
+                feed = given
+            process = subprocess.Popen(
+                ["git", *options, *arguments],
+                cwd=folder,
+                env=environment,
+                stdin=feed,
+                stdout=to or out,
+                stderr=err,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise GitError(f"git cannot be run in {folder}: {error.strerror}") from error
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired as error:
+            raise GitError(f"git {arguments[0]} in {folder} did not end within {seconds:.0f} s") from error
+        finally:
+            end_group(process)
+        code = process.returncode
+        result = Result(code, _content(out), _last_line(_content(err)) or f"exit code {code}")
     if check and result.code:
         raise GitError(f"git {arguments[0]} in {folder} failed: {result.error}")
     return result
+
+
+def _content(file: IO[bytes]) -> bytes:
+    file.seek(0)
+    return file.read()
+
+
+def _last_line(text: bytes) -> str:
+    return next(reversed(text.decode("utf-8", "replace").strip().splitlines()), "")
 
 
 def _inherited() -> dict[str, str]:
