@@ -113,6 +113,19 @@ def run(
     return result
 
 
+def answer(folder: Path, *arguments: str) -> str | None:
+    """The output of a git command that only asks, for people to read; None where it cannot run or fails."""
+    try:
+        return run(folder, *arguments).out.decode("utf-8", "replace").removesuffix("\n")
+    except GitError:
+        return None
+
+
+def is_repository(folder: Path) -> bool:
+    """Whether a folder is in the work tree of a repository."""
+    return answer(folder, "rev-parse", "--is-inside-work-tree") == "true"
+
+
 def _content(file: IO[bytes]) -> bytes:
     file.seek(0)
     return file.read()

@@ -10,7 +10,7 @@ from quintet.loop import journal
 from quintet.loop.journal import Event
 from quintet.roles import ANALYST, TESTER
 from quintet.watch.console.closing import closing
-from quintet.watch.runs.changes import Changes, File
+from quintet.watch.runs.changes import Changes, FileChange
 from quintet.watch.runs.summary import Summary, summarise
 from tests.watch.events import at, sent, started, taken, verdict_of, write
 from tests.watch.scripted import scripted, story
@@ -35,12 +35,12 @@ def screen(tmp_path: Path, events: list[Event], **changes: object) -> str:
 
 
 def test_it_says_what_changed(tmp_path: Path) -> None:
-    files = [File(f"src/module_{number}.py", "changed", 3, 1) for number in range(9)]
+    files = [FileChange(f"src/module_{number}.py", "changed", 3, 1) for number in range(9)]
     text = screen(tmp_path, passed(), changes=Changes(tuple(files)), title="word " * 40)
     assert "9 files changed, 27 lines added, 9 removed; not committed:" in text
     assert "  src/module_0.py  changed  +3 -1" in text
     assert "and 5 more files" in text
-    one = screen(tmp_path, passed(), changes=Changes((File("a.py", "new", 1, 0),)))
+    one = screen(tmp_path, passed(), changes=Changes((FileChange("a.py", "new", 1, 0),)))
     assert "1 file changed, 1 line added, 0 removed" in one
     assert "No file was changed." in screen(tmp_path, passed(), changes=Changes())
 
@@ -70,7 +70,7 @@ def test_it_says_what_to_do_next(tmp_path: Path) -> None:
     git("-c", "user.name=T", "-c", "user.email=t@localhost", "commit", "--quiet", "--allow-empty", "--message", "Begin")
     git("switch", "--quiet", "--create", "work")
     (tmp_path / "new.py").write_text("x")
-    found = Changes((File("new.py", "new"),))
+    found = Changes((FileChange("new.py", "new"),))
     text = screen(tmp_path, passed(), changes=found)
     assert "git add -N . && git diff" in text, "a new file is in no other diff"
     assert "git add --all && git commit" in text

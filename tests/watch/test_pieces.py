@@ -1,6 +1,7 @@
 """The pieces of the picture: figures, the chart, what git tells, the growing journal."""
 
 import json
+import os
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -15,12 +16,13 @@ from quintet.loop.record.lock import directory_lock
 from quintet.loop.record.state_file import save_state
 from quintet.roles import ANALYST
 from quintet.watch.report.timeline_svg import GAP, WIDTH, Scale, timeline
-from quintet.watch.runs.changes import Changes, File, changes, keep, look
+from quintet.watch.runs.changes import Changes, FileChange, changes_now, changes_of, save_changes
 from quintet.watch.runs.folders import Tail, find_run, is_at_work, read_run, read_text, run_folders
 from quintet.watch.runs.formatting import clock, count, duration, harmless, money
 from quintet.watch.runs.model import Run, run_from
 from quintet.watch.runs.shortened import _explored
 from quintet.watch.runs.terminal_status import find_server, statuses
+from quintet.watch.runs.undo import undo
 from tests.watch.events import START, at, failed_run, sent, started, write
 
 
@@ -84,18 +86,40 @@ def test_changed_new_and_deleted_files_with_unusual_names(repository: tuple[Path
     (wd / "[id] ü.tsx").write_text("new\n")
     (wd / ".tmp").mkdir()
     (wd / ".tmp" / "mine").write_text("not a change")
-    found = look(wd, run)
+    found = changes_now(wd, run)
     assert [(file.path, file.kind, file.added, file.removed) for file in found.files] == [
-        ("[id] ü.tsx", "new", None, None),
+        ("[id] ü.tsx", "new", 1, 0),
         ("gone", "deleted", 0, 1),
         ("old name.txt", "changed", 2, 1),
     ]
 
 
+def test_a_look_at_the_changes_changes_nothing_and_runs_no_hook(repository: tuple[Path, Run]) -> None:
+    wd, run = repository
+    (wd / "picture").write_bytes(b"\0\1")
+    (wd / "other").write_bytes(b"\0\1")
+    git(wd, "add", "--all")
+    git(wd, "commit", "--quiet", "--message", "pictures")
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=wd, check=True, capture_output=True, text=True)
+    hook = wd / ".git/hooks/post-index-change"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\ntouch '{wd}/.git/hook-ran'\n")
+    hook.chmod(0o755)
+    (wd / "other").write_bytes(b"\0\2")
+    for name in ("old name.txt", "picture", "other"):
+        os.utime(wd / name, (1, 1))  # an editor has saved it again
+    index = (wd / ".git/index").read_bytes()
+    found = changes_now(wd, replace(run, start_commit=head.stdout.strip()))
+    assert [(file.path, file.kind, file.added) for file in found.files] == [("other", "changed", None)]
+    undo(wd, run, newest=True)
+    assert (wd / ".git/index").read_bytes() == index
+    assert not (wd / ".git/hook-ran").exists()
+
+
 def test_no_repository_and_a_commit_that_is_not_there(tmp_path: Path, repository: tuple[Path, Run]) -> None:
-    assert "no git repository" in look(tmp_path, Run()).note
-    assert "not in this repository" in look(repository[0], Run(start_commit="0" * 40)).note
-    assert "not in this repository" in look(repository[0], Run(start_commit="--output=/tmp/x")).note
+    assert "no git repository" in changes_now(tmp_path, Run()).note
+    assert "not in this repository" in changes_now(repository[0], Run(start_commit="0" * 40)).note
+    assert "not in this repository" in changes_now(repository[0], Run(start_commit="--output=/tmp/x")).note
 
 
 def test_runs_are_found_by_the_beginning_of_their_name(tmp_path: Path) -> None:
@@ -206,13 +230,13 @@ def test_noted_changes_that_make_no_sense_are_looked_up_anew(tmp_path: Path, fil
     folder = tmp_path / ".tmp" / "r"
     folder.mkdir(parents=True)
     (folder / "changes.json").write_text(json.dumps({"files": files, "more": 0, "note": ""}))
-    assert changes(folder, Run()) == look(tmp_path, Run())
+    assert changes_of(folder, Run()) == changes_now(tmp_path, Run())
 
 
 def test_changes_are_kept_and_read_again(tmp_path: Path) -> None:
-    found = Changes((File("a b", "new"), File("c", "changed", 3, 0)), more=2)
-    keep(tmp_path, found)
-    assert changes(tmp_path, Run()) == found
+    found = Changes((FileChange("a b", "new"), FileChange("c", "changed", 3, 0)), more=2)
+    save_changes(tmp_path, found)
+    assert changes_of(tmp_path, Run()) == found
 
 
 def test_the_explore_summary_of_a_prompt() -> None:

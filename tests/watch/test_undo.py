@@ -9,7 +9,7 @@ import pytest
 
 from quintet.config import Settings
 from quintet.loop.run.postprocess import dirty_paths
-from quintet.watch.runs.changes import look
+from quintet.watch.runs.changes import changes_now
 from quintet.watch.runs.model import Run
 from quintet.watch.runs.undo import undo
 
@@ -76,7 +76,7 @@ def test_a_project_that_is_a_part_of_its_repository(top: Path, tmp_path: Path) -
     (top / "elsewhere.txt").write_text("the user's too\n")
     (wd / "old.txt").write_text("b\n")
     (wd / "new.txt").write_text("n\n")
-    assert [file.path for file in look(wd, run).files] == ["new.txt", "old.txt"]
+    assert [file.path for file in changes_now(wd, run).files] == ["new.txt", "old.txt"]
     (line,) = undo(wd, run, newest=True).lines
     follow(line, tmp_path)
     assert (wd / "old.txt").read_text() == "a\n"
@@ -93,7 +93,7 @@ def test_what_was_not_committed_before_the_run_is_left_alone(top: Path, tmp_path
     assert run.dirty == ("kept.txt", "drafts/")
     (top / "part" / "old.txt").write_text("the run's\n")
     (top / "[new] *.txt").write_text("the run's\n")
-    files = {file.path: file.before for file in look(top, run).files}
+    files = {file.path: file.before for file in changes_now(top, run).files}
     assert files == {"kept.txt": True, "drafts/idea.txt": True, "part/old.txt": False, "[new] *.txt": False}
     found = undo(top, run, newest=True)
     (line,) = found.lines

@@ -2,12 +2,11 @@
 
 import json
 import shutil
-import subprocess
 import tempfile
 from importlib import resources
 from pathlib import Path
 
-from quintet import files
+from quintet import files, git
 from quintet.demo.script import SCENARIO
 from quintet.errors import RunError
 
@@ -37,7 +36,5 @@ def prepare(folder: Path | None) -> Path:
         ["add", "--all"],
         ["commit", "--quiet", "--message", "Begin"],
     ):
-        done = subprocess.run(["git", *arguments], cwd=project, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise RunError(f"git {arguments[0]} failed in {project}: {done.stderr.strip()}")
+        git.run(project, *arguments)
     return folder.resolve()

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from quintet import command
+from quintet import command, git
 from quintet.api.shown import last_lines
 from quintet.config import Settings
 from quintet.errors import ConfigError, ServerError
@@ -20,7 +20,6 @@ from quintet.roles import ROLES
 from quintet.server.paths import Places
 from quintet.server.tmux.connection import check_version, find_tmux
 from quintet.setup.checks import Check, failure, ok, warning
-from quintet.setup.project import is_repository
 
 _SECONDS: Final = 60.0
 
@@ -43,11 +42,10 @@ def check_places() -> Check:
 
 
 def check_git(wd: Path) -> Check:
-    program = shutil.which("git")
-    if program is None:
+    said = (git.answer(Path(os.sep), "--version") or "").removeprefix("git version ")
+    if not said:
         return warning("git", "not installed", "install git; without it no change can be seen or taken back")
-    said = _said(program, "--version").removeprefix("git version ")
-    if not is_repository(wd):
+    if not git.is_repository(wd):
         return warning("git", f"{said}; {wd} is no repository", "git init, so that what agents do can be taken back")
     return ok("git", said)
 

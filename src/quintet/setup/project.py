@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from quintet import command, files
+from quintet import files, git
 from quintet.config.schema import SCHEMA_KEY, json_schema
 from quintet.errors import RunError
 from quintet.layout import CONFIG_FILE, TMP
@@ -20,7 +20,6 @@ from quintet.setup.tasks import TEMPLATE, shipped_template
 SCHEMA_FILE: Final = Path(".quintet") / "schema.json"
 OURS: Final = "Written by quintet init, which brings it up to date; changes to it are lost."
 WRITTEN, UPDATED, LEFT = "written", "updated", "left as it is"
-_GIT_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True)
@@ -58,11 +57,6 @@ def write_project(wd: Path, provider: str) -> Iterator[Act]:
         raise RunError(f"{error.filename}: cannot be written ({error.strerror})") from None
 
 
-def is_repository(wd: Path) -> bool:
-    outcome = command.run(["git", "rev-parse", "--is-inside-work-tree"], wd, _GIT_SECONDS)
-    return outcome.exit_code == 0 and outcome.output.strip() == "true"
-
-
 def _settings(wd: Path, provider: str) -> Act:
     document: dict[str, Any] = {
         SCHEMA_KEY: f"./{SCHEMA_FILE.as_posix()}",
@@ -97,11 +91,10 @@ def _write_new(wd: Path, name: Path, text: str, note: str) -> Act:
 def _ignore(wd: Path) -> Act:
     """Keep what runs leave out of commits, also where nobody asks git's nested ignore files."""
     entry, name = f"{TMP}/", ".gitignore"
-    if not is_repository(wd):
+    if not git.is_repository(wd):
         return Act(name, LEFT, "this is no git repository; git init makes one, and lets you take back what agents do")
-    asked = command.run(["git", "check-ignore", "--quiet", "--no-index", entry], wd, _GIT_SECONDS)
     path = wd / name
-    if asked.exit_code == 0:
+    if git.answer(wd, "check-ignore", "--quiet", "--no-index", entry) is not None:
         return Act(name, LEFT)
     before = path.read_bytes() if path.exists() else b""
     ending = b"\r\n" if b"\r\n" in before else b"\n"

@@ -5,15 +5,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from quintet import command
+from quintet import command, git
 from quintet.config import Settings
+from quintet.errors import GitError
 from quintet.layout import TMP
 
 Say = Callable[[str], None]
 _TIMEOUT: Final = 300.0
 _MOST_DIRTY: Final = 200
 _UNDER_WAY: Final = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "BISECT_LOG")
-_GIT_ENV: Final = {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
 
 
 def start_commit(wd: Path) -> str:
@@ -85,7 +85,7 @@ def _archive(wd: Path, say: Say, warn: Say) -> bool:
 
 def _commit(settings: Settings, say: Say, warn: Say) -> None:
     wd = settings.wd
-    if _git(wd, "rev-parse", "--is-inside-work-tree").output.strip() != "true":
+    if not git.is_repository(wd):
         warn(f"no commit: {wd} is not in a git repository")
         return
     for name in _UNDER_WAY:
@@ -129,4 +129,8 @@ def _never(settings: Settings) -> list[str]:
 
 
 def _git(wd: Path, *arguments: str) -> command.Outcome:
-    return command.run(["git", *arguments], wd, _TIMEOUT, _GIT_ENV)
+    try:
+        result = git.run(wd, *arguments, seconds=_TIMEOUT, hooks=True, check=False)
+    except GitError as error:
+        return command.Outcome(command.NOT_FOUND, str(error))
+    return command.Outcome(result.code, result.out.decode("utf-8", "replace") or (result.error if result.code else ""))

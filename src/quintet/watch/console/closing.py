@@ -6,11 +6,12 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from quintet import git
 from quintet.program import program
 from quintet.prose import WIDTH, commands, plural, wrapped
 from quintet.roles import TESTER
 from quintet.watch.runs.advice import NEVER_APPROVED
-from quintet.watch.runs.changes import File, git
+from quintet.watch.runs.changes import FileChange
 from quintet.watch.runs.formatting import count, duration, one_line
 from quintet.watch.runs.model import Run
 from quintet.watch.runs.summary import Summary
@@ -62,7 +63,7 @@ def _changed(summary: Summary) -> list[str]:
     ]
 
 
-def _file(file: File) -> str:
+def _file(file: FileChange) -> str:
     sizes = "" if file.added is None else f"  +{file.added} -{file.removed}"
     before = ", not committed before the run either" if file.before else ""
     return _cut(f"  {one_line(file.path)}  {file.kind}{sizes}{before}")
@@ -94,7 +95,7 @@ def _next(summary: Summary, wd: Path, report: Path, *, elsewhere: bool) -> list[
     run = summary.run
     rows = [(f"cd {shlex.quote(str(wd))}", "")] if elsewhere else []
     if summary.changes.files:
-        start, untracked = run.start_commit[:12], git(wd, "ls-files", "--others", "--exclude-standard")
+        start, untracked = run.start_commit[:12], git.answer(wd, "ls-files", "--others", "--exclude-standard")
         look = f"git diff {start}{f' {run.commit[:12]}' if run.commit else ''}"
         rows.append((f"git add -N . && {look}" if untracked and not run.commit else look, "look at the changes"))
         if not run.commit:
@@ -106,8 +107,8 @@ def _next(summary: Summary, wd: Path, report: Path, *, elsewhere: bool) -> list[
 
 def _merge(wd: Path) -> list[tuple[str, str]]:
     """How to merge, where the run was on a branch of its own."""
-    branches = (git(wd, "branch", "--format=%(refname:short)") or "").split()
-    here = (git(wd, "symbolic-ref", "--quiet", "--short", "HEAD") or "").strip()
+    branches = (git.answer(wd, "branch", "--format=%(refname:short)") or "").split()
+    here = git.answer(wd, "symbolic-ref", "--quiet", "--short", "HEAD")
     main = next((name for name in _MAIN if name in branches), "")
     if not main or not here or here == main:
         return []

@@ -9,8 +9,8 @@ from quintet import files
 from quintet.layout import REPORT_HTML, REPORT_MARKDOWN
 from quintet.watch.report.report_html import page
 from quintet.watch.report.timeline_text import LEGEND, lanes
-from quintet.watch.runs import changes as repository
 from quintet.watch.runs.advice import Advice, Code
+from quintet.watch.runs.changes import changes_now, save_changes
 from quintet.watch.runs.folders import read_run
 from quintet.watch.runs.formatting import count, harmless, one_line, time_of_day
 from quintet.watch.runs.model import Run
@@ -22,8 +22,8 @@ def write_report(folder: Path, *, at_end: bool = False) -> tuple[Path, Path]:
     """Write both forms; at the end of a run also what it has changed, because the tree goes on changing."""
     found = None
     if at_end:
-        found = repository.look(folder.parents[1], read_run(folder))
-        repository.keep(folder, found)
+        found = changes_now(folder.parents[1], read_run(folder))
+        save_changes(folder, found)
     summary = summarise(folder, found)
     paths = (folder / REPORT_MARKDOWN, folder / REPORT_HTML)
     for path, text in zip(paths, (markdown(summary), page(summary)), strict=True):

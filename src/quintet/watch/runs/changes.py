@@ -1,31 +1,30 @@
 """What a run has changed in the project's repository."""
 
 import json
+import os
 import re
-import subprocess
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Final
 
 from pydantic import Field, TypeAdapter
 
-from quintet import files
+from quintet import files, git
+from quintet.errors import GitError
 from quintet.layout import CHANGES, TMP
 from quintet.watch.runs.model import Run
 
-"""written at the end of a run, because the tree goes on changing afterwards"""
 EXCLUDED: Final = f":(exclude){TMP}"
-_SECONDS: Final = 30
 _MOST: Final = 500
 _LARGEST: Final = 2_000_000
-_ENV: Final = ("-c", "core.quotePath=false", "-c", "core.fsmonitor=false", "--no-optional-locks")
-
+_KINDS: Final = {"A": "new", "D": "deleted"}
 
 Size = Annotated[int, Field(strict=True, ge=0, le=10**12)]
 
 
 @dataclass(frozen=True)
-class File:
+class FileChange:
     """One changed file; the counts are None for what is no text."""
 
     path: str
@@ -40,45 +39,79 @@ class File:
 class Changes:
     """The files that differ from the start commit."""
 
-    files: tuple[File, ...] = ()
+    files: tuple[FileChange, ...] = ()
     more: Size = 0
     """files beyond those listed"""
     note: str = ""
     """why nothing is known"""
 
 
-def changes(folder: Path, run: Run) -> Changes:
-    """The changes of a run: those noted at its end, else those that are there now."""
-    kept = folder / CHANGES
+def changes_of(folder: Path, run: Run) -> Changes:
+    """The changes of a run: those saved at its end, else those that are there now."""
     try:
-        return _read(kept.read_bytes())
+        return _read((folder / CHANGES).read_bytes())
     except (OSError, ValueError):
-        return look(folder.parents[1], run)
+        return changes_now(folder.parents[1], run)
 
 
-def keep(folder: Path, found: Changes) -> None:
+def save_changes(folder: Path, found: Changes) -> None:
+    """Write them into the run's folder, because the work tree goes on changing after the run."""
     files.write(folder / CHANGES, json.dumps(asdict(found), indent=1), folder.parents[1])
 
 
-def look(wd: Path, run: Run) -> Changes:
-    """Ask git what is different from the start commit."""
+def changes_now(wd: Path, run: Run) -> Changes:
+    """What is different from the start commit in the work tree as it is now."""
     start = run.start_commit
     if not start:
         return Changes(note="The project was in no git repository, or had no commit, when the run began.")
-    if not is_hash(start) or git(wd, "cat-file", "-e", f"{start}^{{commit}}") is None:
+    if not is_hash(start) or git.answer(wd, "cat-file", "-e", f"{start}^{{commit}}") is None:
         return Changes(note=f"The start commit {start[:12]} is not in this repository.")
-    form = ("--relative", "--no-renames", "-z")  # relative to the project, which may be a part of the repository
-    counts = git(wd, "diff", "--numstat", *form, start, "--", ".", EXCLUDED)
-    kinds = git(wd, "diff", "--name-status", *form, start, "--", ".", EXCLUDED)
-    new = git(wd, "ls-files", "--others", "--exclude-standard", "-z", "--", ".", EXCLUDED)
-    if counts is None or kinds is None or new is None:
-        return Changes(note="Git could not tell.")
-    files = [*_changed(counts, kinds), *(File(path, "new", *_sizes(wd / path)) for path in _split(new))]
-    files = sorted((replace(file, before=was_dirty(file.path, run)) for file in files), key=lambda file: file.path)
-    return Changes(tuple(files[:_MOST]), max(len(files) - _MOST, 0))
+    try:
+        new = git.run(wd, "ls-files", "--others", "--exclude-standard", "-z", "--", ".", EXCLUDED).parts
+        found = [*_tracked(wd, start), *(FileChange(path, "new", *_line_counts(wd / path)) for path in new)]
+    except GitError as error:
+        return Changes(note=f"What has changed is not known: {error}")
+    found = [replace(change, path=_printable(change.path)) for change in found]
+    found = [replace(change, before=was_dirty(change.path, run)) for change in found]
+    found.sort(key=lambda change: change.path)
+    return Changes(tuple(found[:_MOST]), max(len(found) - _MOST, 0))
 
 
-def _sizes(path: Path) -> tuple[int, int] | tuple[None, None]:
+def _tracked(wd: Path, start: str) -> list[FileChange]:
+    """The changes of the files that git knows.
+
+    Git lists a file also where nothing but its time is another one, because it may not refresh the user's index here.
+    """
+    form = ("--raw", "--numstat", "--no-abbrev", "--no-renames", "--relative", "-z")
+    parts = iter(git.run(wd, "diff", *form, start, "--", ".", EXCLUDED).parts)
+    raw: dict[str, list[str]] = {}
+    found: list[FileChange] = []
+    perhaps: list[FileChange] = []
+    for part in parts:
+        if part.startswith(":"):
+            raw[next(parts)] = part[1:].split(" ")
+            continue
+        added, removed, path = part.split("\t", 2)
+        counts = (int(added), int(removed)) if added.isdecimal() and removed.isdecimal() else (None, None)
+        old_mode, new_mode, _, _, letter = raw[path]
+        change = FileChange(path, _KINDS.get(letter[:1], "changed"), *counts)
+        (perhaps if old_mode == new_mode and counts in ((0, 0), (None, None)) else found).append(change)
+    unchanged = _unchanged(wd, {change.path: raw[change.path][2] for change in perhaps if change.added is None})
+    return [*found, *(change for change in perhaps if change.added is None and change.path not in unchanged)]
+
+
+def _unchanged(wd: Path, hashes: Mapping[str, str]) -> set[str]:
+    """Which of some files, given with the hashes that they had at the start, still have the same content."""
+    paths = [path for path in hashes if "\n" not in path]
+    feed = b"".join(os.fsencode(path) + b"\n" for path in paths)
+    try:
+        now = git.run(wd, "hash-object", "--stdin-paths", feed=feed).text.split("\n")
+    except GitError:  # one was deleted in this moment
+        return set()
+    return {path for path, found in zip(paths, now, strict=False) if found == hashes[path]}
+
+
+def _line_counts(path: Path) -> tuple[int, int] | tuple[None, None]:
     """The lines of a file that git does not know yet, all of them added; nothing for what is no text or very large."""
     try:
         if path.is_symlink() or path.stat().st_size > _LARGEST:
@@ -89,37 +122,17 @@ def _sizes(path: Path) -> tuple[int, int] | tuple[None, None]:
     return (None, None) if b"\0" in data else (len(data.splitlines()), 0)
 
 
+def _printable(path: str) -> str:
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
 def was_dirty(path: str, run: Run) -> bool:
     """Whether a file was not committed already when the run began, by itself or with its folder."""
     return any(path == item or (item.endswith("/") and path.startswith(item)) for item in run.dirty or ())
 
 
-def _changed(counts: str, kinds: str) -> list[File]:
-    words = _split(kinds)
-    names = {"A": "new", "D": "deleted", "M": "changed", "T": "changed"}
-    kind_of = {path: names.get(letter[:1], "changed") for letter, path in zip(words[::2], words[1::2], strict=False)}
-    files = []
-    for item in _split(counts):
-        added, removed, path = item.split("\t", 2)
-        sizes = (int(added), int(removed)) if added.isdecimal() and removed.isdecimal() else (None, None)
-        files.append(File(path, kind_of.get(path, "changed"), *sizes))
-    return files
-
-
 def is_hash(text: str) -> bool:
     return bool(re.fullmatch("[0-9a-f]{40,64}", text))
-
-
-def _split(text: str) -> list[str]:
-    return [part for part in text.split("\0") if part]
-
-
-def git(wd: Path, *arguments: str) -> str | None:
-    try:
-        done = subprocess.run(["git", *_ENV, *arguments], cwd=wd, capture_output=True, timeout=_SECONDS, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
 
 
 _ADAPTER: Final[TypeAdapter[Changes]] = TypeAdapter(Changes)

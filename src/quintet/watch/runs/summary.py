@@ -9,7 +9,7 @@ from quintet.layout import STATE
 from quintet.loop.decide.task import title_of
 from quintet.roles import ROLES, TESTER, Role
 from quintet.watch.runs.advice import NEVER_APPROVED, Advice, advise
-from quintet.watch.runs.changes import Changes, File, changes
+from quintet.watch.runs.changes import Changes, FileChange, changes_of
 from quintet.watch.runs.folders import read_run, read_state, read_text, run_folders
 from quintet.watch.runs.formatting import count, duration, moment, money
 from quintet.watch.runs.model import FAIL, GONE, PASS, RUNNING, STOPPED, Run, tokens_of
@@ -145,7 +145,7 @@ def taken_words(run: Run, handoff: Handoff) -> str:
     return duration(run.worked(handoff)) + (", no reply" if handoff.missed else "")
 
 
-def kind_words(file: File) -> str:
+def kind_words(file: FileChange) -> str:
     return f"{file.kind}; not committed before the run either" if file.before else file.kind
 
 
@@ -165,7 +165,7 @@ def summarise(folder: Path, found: Changes | None = None) -> Summary:
         folder=folder,
         run=run,
         title=task_title(folder, run.id),
-        changes=found if found is not None else changes(folder, run),
+        changes=found if found is not None else changes_of(folder, run),
         undo=undo(wd, run, newest=run_folders(wd)[:1] == [folder]),
         saved=saved_bytes(run),
         prompts=prompts,

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from quintet.watch.runs.changes import EXCLUDED, git, is_hash, look, was_dirty
+from quintet import git
+from quintet.watch.runs.changes import EXCLUDED, changes_now, is_hash, was_dirty
 from quintet.watch.runs.model import Run
 
 _MOST_PATHS: Final = 20
@@ -23,7 +24,7 @@ class Undo:
 
 def undo(wd: Path, run: Run, *, newest: bool) -> Undo:
     """How a run is taken back. Made from what git says now, never read from a file: agents can write there."""
-    start, head = run.start_commit, (git(wd, "rev-parse", "--verify", "HEAD") or "").strip()
+    start, head = run.start_commit, git.answer(wd, "rev-parse", "--verify", "HEAD") or ""
     if not is_hash(start) or not is_hash(head):
         return Undo()
     told = run.commit or run.head
@@ -54,19 +55,19 @@ def _cannot_revert(wd: Path, run: Run, end: str, head: str) -> str:
         return f"its history was rewritten, and the start commit is not behind {end[:_SHORT]}."
     if not _is_behind(wd, end, head):
         return f"its last commit {end[:_SHORT]} is not on the branch that is checked out."
-    if git(wd, "rev-list", "--merges", "--max-count=1", f"{start}..{end}"):
+    if git.answer(wd, "rev-list", "--merges", "--max-count=1", f"{start}..{end}"):
         return f"there are merges in {start[:_SHORT]}..{end[:_SHORT]}, of which git revert has to be told the side."
     return ""
 
 
 def _stash(wd: Path, run: Run) -> tuple[tuple[str, ...], str]:
     """Put away what is not committed below the project, without what was so before the run."""
-    if not git(wd, "status", "--porcelain", "--", ".", EXCLUDED):
+    if not git.answer(wd, "status", "--porcelain", "--", ".", EXCLUDED):
         return (), ""
     words = ("stash", "push", "--include-untracked", "--message", f"quintet {run.id}", "--")
     if not run.dirty:
         return (_line(wd, *words, "."),), ""
-    ours = [file.path for file in look(wd, run).files if not was_dirty(file.path, run)]
+    ours = [file.path for file in changes_now(wd, run).files if not was_dirty(file.path, run)]
     before = f"What was not committed when the run began ({_named(run.dirty)}) stays as it is now"
     if not ours:
         return (), "No line takes them back: none of it was committed when the run began."
@@ -86,4 +87,4 @@ def _named(paths: tuple[str, ...]) -> str:
 
 
 def _is_behind(wd: Path, older: str, newer: str) -> bool:
-    return git(wd, "merge-base", "--is-ancestor", older, newer) is not None
+    return git.answer(wd, "merge-base", "--is-ancestor", older, newer) is not None
