@@ -10,7 +10,17 @@ from pathlib import Path
 import pytest
 
 from quintet.errors import RunError
-from quintet.loop.record.lock import directory_lock, is_locked
+from quintet.loop.record import lock
+from quintet.loop.record.lock import (
+    Process,
+    directory_lock,
+    find_process,
+    is_locked,
+    no_run,
+    sign_again,
+    start_of,
+    worker,
+)
 from quintet.roles import ANALYST
 from tests.stub.project import ONE_PASS, Project, finish, killed, project_in, turns, until
 from tests.stub.replies import ANALYST_SUMMARY
@@ -27,6 +37,7 @@ def test_a_second_run_exits_1_and_names_the_first(project: Project) -> None:
     project.stub.script[ANALYST] = [Turn(None, work=60)]
     first = project.start()
     project.prompt_number(1)
+    until(lambda: project.state["arrived"], "the last change of the state while the analyst is at work")
     before = project.state_file.read_bytes()
     second = project.run()
     assert second.code == 1
@@ -79,11 +90,53 @@ def test_the_lock_is_given_back(tmp_path: Path) -> None:
             pass
 
 
-def test_a_holder_without_a_name(tmp_path: Path) -> None:
+def test_a_holder_without_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock, "PROC", tmp_path / "no such system")
     with directory_lock(tmp_path):
         (tmp_path / ".tmp" / "quintet.pid").write_text("nobody")
-        with pytest.raises(RunError, match="no process id"), directory_lock(tmp_path):
+        with pytest.raises(RunError, match="cannot be told"), directory_lock(tmp_path):
             pass
+        with pytest.raises(RunError, match="cannot be told"):
+            find_process(tmp_path)
+
+
+@pytest.fixture
+def bystander() -> Iterator[int]:
+    """A process that has nothing to do with any run."""
+    with subprocess.Popen(["sleep", "600"]) as process:
+        yield process.pid
+        process.kill()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fdinfo").exists(), reason="only Linux says who holds a lock")
+@pytest.mark.parametrize("word", ["gone", "garbage", "bystander", "link", "pipe"])
+def test_the_holder_is_found_whatever_is_written_in_its_name(tmp_path: Path, bystander: int, word: str) -> None:
+    """An agent that names another process must not make anybody stop that one."""
+    with directory_lock(tmp_path):
+        pid_file = tmp_path / ".tmp" / "quintet.pid"
+        pid_file.unlink()
+        if word == "garbage":
+            pid_file.write_bytes(b"\xff" * 100_000)
+        elif word == "bystander":
+            pid_file.write_text(f"{bystander} {start_of(bystander)}\n")
+        elif word == "link":
+            pid_file.symlink_to("/dev/zero")
+        elif word == "pipe":
+            os.mkfifo(pid_file)
+        assert find_process(tmp_path) == Process(os.getpid(), start_of(os.getpid()))
+        assert worker(tmp_path) == f"process {os.getpid()}"
+        sign_again(tmp_path)
+        assert pid_file.read_text() == f"{os.getpid()} {start_of(os.getpid())}\n"
+    assert (find_process(tmp_path), worker(tmp_path)) == (None, "")
+
+
+def test_while_no_run_may_begin_others_may_ask_for_the_same(tmp_path: Path) -> None:
+    with no_run(tmp_path), no_run(tmp_path):
+        assert find_process(tmp_path) is None
+        with pytest.raises(RunError), directory_lock(tmp_path):
+            pass
+    with directory_lock(tmp_path), pytest.raises(RunError, match="another run"), no_run(tmp_path):
+        pass
 
 
 def test_a_directory_that_is_not_there(tmp_path: Path) -> None:

@@ -213,7 +213,7 @@ def test_a_run_that_is_removed_leaves_neither_state_nor_terminals(
 def test_where_a_run_is_at_work_no_run_is_removed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = run_folder(desk.wd, RUN)
     (found,) = old_runs(desk.wd, 0)
-    monkeypatch.setattr(leftovers, "worker", lambda _: 4711)
+    monkeypatch.setattr(leftovers, "worker", lambda _: "process 4711")
     with pytest.raises(RunError, match="4711"):
         list(old_runs(desk.wd, 0))
     with pytest.raises(RunError):

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from quintet.errors import RunError
 from quintet.loop.record.lock import Process, find_process, start_of
-from quintet.roles import ANALYST, PROGRAMMER
+from quintet.roles import ANALYST, PROGRAMMER, TESTER
 from quintet.setup import stopping
 from quintet.setup.stopping import KILLED, Target
 from tests.stub.project import Project, finish, project_in, until
+from tests.stub.replies import PASS
 from tests.stub.server import Turn
-from tests.watch.scripted import Scripted, scripted, story
+from tests.watch.scripted import Scripted, scripted, story, turns
 
 HANG = [[{"hang": True}]]
 
@@ -201,11 +201,7 @@ def test_a_number_that_another_process_has_by_now_is_not_hit(deaf: "subprocess.P
     stopping.end(Target(tmp_path, Process(deaf.pid, "an earlier time")), lambda _: None)
     with pytest.raises(subprocess.TimeoutExpired):
         deaf.wait(timeout=0.3)
-    bystander = os.getppid()
-    (tmp_path / ".tmp/quintet.pid").write_text(f"{bystander} 1\n")
-    with pytest.raises(RunError, match="does not name its process"):
-        find_process(tmp_path)
-    assert not Process(bystander, "").is_there
+    assert not Process(os.getppid(), "").is_there
 
 
 def test_nobody_holds_it(tmp_path: Path) -> None:
@@ -222,3 +218,12 @@ def test_the_word_of_a_run_is_put_right(project: Scripted) -> None:
     until(lambda: pid_file.read_text().startswith(f"{process.pid} "), "the right number")
 
     assert project.call("stop")[0] == 0
+
+
+def test_stop_finds_the_run_while_its_check_has_cleaned_the_work_tree() -> None:
+    """Nobody puts the number of the process back while the user's command runs."""
+    with scripted(story() | {TESTER.name: turns(PASS)}) as project:
+        process = project.start("run", "--plain", VERIFY_CMD="rm .tmp/quintet.pid; touch .tmp/gone; sleep 600")
+        project.until_there("gone")
+        code, said = project.call("stop")
+        assert (code, process.wait(timeout=60)) == (0, 128 + signal.SIGTERM), said

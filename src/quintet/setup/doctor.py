@@ -139,8 +139,8 @@ def _task(settings: Settings) -> Iterator[Check]:
 
 
 def _run(settings: Settings) -> Check:
-    if pid := worker(settings.wd):
-        told = f"one is at work here (process {pid})"
+    if who := worker(settings.wd):
+        told = f"one is at work here ({who})"
         return failure("run", told, f"{program()} watch shows it; another can start when it has ended")
     try:
         saved = load_state(settings.state_file, settings.provider)

@@ -106,8 +106,8 @@ def why_ended(session: str, wd: Path) -> str:
 
 def old_runs(wd: Path, keep: int) -> Iterator[Leftover]:
     """The folders of a project's runs, but for the newest and for one that could go on."""
-    if pid := worker(wd):
-        raise RunError(f"{wd}: a run is at work here (process {pid}); its folders are left alone")
+    if who := worker(wd):
+        raise RunError(f"{wd}: a run is at work here ({who}); its folders are left alone")
     saved = _saved(wd)
     current = saved.run_id if saved and saved.final_status is Status.RUNNING else ""
     for folder in run_folders(wd)[keep:]:

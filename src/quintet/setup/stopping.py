@@ -14,7 +14,7 @@ from quintet.layout import JOURNAL, STATE_FILE, run_folder
 from quintet.loop.decide.state import State, Status
 from quintet.loop.journal import RunStopped
 from quintet.loop.record.journal_file import Journal
-from quintet.loop.record.lock import Process, directory_lock, find_process
+from quintet.loop.record.lock import Process, find_process, no_run
 from quintet.loop.record.orphans import is_folder_name
 from quintet.loop.record.state_file import load_state, save_state
 from quintet.loop.run.postprocess import start_commit
@@ -107,7 +107,7 @@ def end(target: Target, tell: Tell, *, keep_terminals: bool = False) -> None:
     killed = _end_process(target, tell) if target.process else False
     saved = _saved(target.wd)
     # nobody may go on with the run while its terminals are being ended
-    with directory_lock(target.wd, signed=False) if saved else nullcontext():
+    with no_run(target.wd) if saved else nullcontext():
         ended = [] if keep_terminals else _end_terminals(target, saved, tell)
         saved = _saved(target.wd)
         if saved and saved.final_status is Status.RUNNING and (target.process or saved.session_name in ended):

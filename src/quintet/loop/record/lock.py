@@ -5,7 +5,7 @@ import os
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -15,6 +15,9 @@ from quintet.layout import PID_FILE
 from quintet.loop.record.responses import make_tmp
 from quintet.program import program
 
+PROC: Final = Path("/proc")
+_LONGEST_WORD: Final = 200
+"""bytes that are read of the file which names the process"""
 _TRIES: Final = 10
 _PAUSE: Final = 0.02
 """between two tries to get the lock: whoever only looks whether it is held has it for an instant"""
@@ -48,24 +51,36 @@ def start_of(pid: int) -> str:
 
 
 @contextmanager
-def directory_lock(wd: Path, *, signed: bool = True) -> Iterator[None]:
+def directory_lock(wd: Path) -> Iterator[None]:
     """Hold the project directory itself: nothing to delete for an agent, and nothing left by a dead process.
 
     A run signs, so that others can name it and stop it.
     """
+    with _holding(wd, fcntl.LOCK_EX):
+        sign(wd)
+        yield
+
+
+@contextmanager
+def no_run(wd: Path) -> Iterator[None]:
+    """Let no run begin in a directory until the block ends; several processes may ask for it at once."""
+    with _holding(wd, fcntl.LOCK_SH):
+        yield
+
+
+@contextmanager
+def _holding(wd: Path, kind: int) -> Iterator[None]:
     try:
         descriptor = os.open(wd, os.O_RDONLY)
     except OSError as error:
         raise RunError(f"{wd}: cannot be read ({error.strerror})") from None
     try:
         tries = 1
-        while not _try(descriptor, fcntl.LOCK_EX):
+        while not _try(descriptor, kind):
             if tries == _TRIES:
-                raise RunError(f"{wd}: another run is at work here ({_holder(wd)}); {program()} stop ends it")
+                raise RunError(f"{wd}: another run is at work here ({_told(wd)}); {program()} stop ends it")
             tries += 1
             time.sleep(_PAUSE)
-        if signed:
-            sign(wd)
         yield
     finally:
         os.close(descriptor)
@@ -102,14 +117,15 @@ def sign(wd: Path) -> None:
 
 def sign_again(wd: Path) -> None:
     """Put the word of this process back where an agent has deleted or changed it."""
-    if _signature(wd).pid != os.getpid():
+    if _signature(wd) != Process(os.getpid(), start_of(os.getpid())):
         sign(wd)
 
 
 def _signature(wd: Path) -> Process:
     """The process that has signed last; 0 where nobody has."""
     try:
-        pid, _, started = (wd / PID_FILE).read_text(encoding="utf-8").strip().partition(" ")
+        with files.reading(wd / PID_FILE, wd) as file:
+            pid, _, started = file.read(_LONGEST_WORD).decode("ascii").strip().partition(" ")
         return Process(int(pid), started)
     except (OSError, ValueError):
         return Process(0, "")
@@ -119,39 +135,51 @@ def find_process(wd: Path) -> Process | None:
     """The process of the run at work in a directory, by its lock and by its word; None where no run is at work."""
     if not is_locked(wd):
         return None
-    process = _signature(wd)
+    process = _holder(wd)
     if not process.is_there:
-        told = f"{PID_FILE} does not name its process"
+        told = "which process it is cannot be told"
         raise RunError(f"{wd}: a run is at work here, but {told}; stop it with Ctrl-C in its terminal")
     return process
 
 
-def worker(wd: Path) -> int:
-    """The process of the run that is at work in a directory; 0 where there is none.
+def worker(wd: Path) -> str:
+    """Who is at work in a directory, in words; empty where nobody is."""
+    return _told(wd) if is_locked(wd) else ""
 
-    The lock is tried only where the process id is that of a living process: a look never keeps a run from its start.
+
+def _told(wd: Path) -> str:
+    pid = _holder(wd).pid
+    return f"process {pid}" if pid else "which process it is cannot be told"
+
+
+def _holder(wd: Path) -> Process:
+    """The process that has the lock; 0 where that cannot be told.
+
+    Linux says itself who has it: an agent could write the number of any process into the file that names ours.
     """
-    pid = _signature(wd).pid
-    try:
-        if pid <= 0:
-            return 0
-        os.kill(pid, 0)
-    except (OSError, OverflowError) as error:
-        if not isinstance(error, PermissionError):
-            return 0
-    try:
-        descriptor = os.open(wd, os.O_RDONLY)
-    except OSError:
-        return 0
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return pid
-    finally:
-        os.close(descriptor)
-    return 0
+    signed = _signature(wd)
+    if not (PROC / "self/fdinfo").exists():
+        return signed
+    pids = dict.fromkeys([signed.pid, *_lock_holders()])
+    pid = next((pid for pid in pids if pid > 0 and _holds(pid, wd)), 0)
+    return Process(pid, start_of(pid))
 
 
-def _holder(wd: Path) -> str:
-    pid = _signature(wd).pid
-    return f"process {pid}" if pid else "it has left no process id"
+def _lock_holders() -> Iterator[int]:
+    """All processes that have locked something for themselves alone."""
+    with suppress(OSError):
+        for line in (PROC / "locks").read_text(encoding="ascii", errors="replace").splitlines():
+            _, _, found = line.partition(" WRITE ")
+            if found and found.split()[0].isdecimal():
+                yield int(found.split()[0])
+
+
+def _holds(pid: int, wd: Path) -> bool:
+    """Whether a process has locked a directory for itself alone, by what Linux tells of its open files."""
+    with suppress(OSError):
+        wanted, process = wd.stat(), PROC / str(pid)
+        for entry in (process / "fd").iterdir():
+            with suppress(OSError):  # it was closed in the meantime
+                if os.path.samestat(entry.stat(), wanted) and "WRITE" in (process / "fdinfo" / entry.name).read_text():
+                    return True
+    return False
