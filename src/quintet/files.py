@@ -137,7 +137,10 @@ def move(source: Path, target: Path, below: Path | None = None) -> None:
                 copy(file, target, below)
             os.unlink(old_name, dir_fd=old)
         if stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode):
-            handle = os.open(new_name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=new)
+            try:
+                handle = os.open(new_name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=new)
+            except PermissionError:
+                return  # it has moved, and its owner may not read it either
             try:
                 _tighten(handle)
             finally:

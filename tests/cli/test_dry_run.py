@@ -120,8 +120,9 @@ def test_two_of_a_kind_are_refused() -> None:
 def test_the_task_of_a_run_that_goes_on_is_its_own(project: Project) -> None:
     project.saved_run()
     (project.wd / "other.md").write_text(TASK.replace("Add a greeting.", "Another thing."), encoding="utf-8")
-    assert "that of the saved run: Add a greeting." in project.run("other.md", "--dry-run").out
-    done = project.run("other.md")
+    settings = {"PROMPT": None, "PROMPT_FILE": "other.md"}  # named nowhere on the command line
+    assert "that of the saved run: Add a greeting." in project.run("--dry-run", **settings).out
+    done = project.run(**settings)
     assert done.code == 0, done.text
     assert "RESUME=0 begins a new run" in done.text
 

@@ -23,7 +23,7 @@ from quintet.errors import (
     TurnFailed,
 )
 from quintet.loop.journal import Event, GuardReleased, PermissionAsked, Reminded, ServerFault, StatusDoubted
-from quintet.loop.record.responses import Responses
+from quintet.loop.record.responses import EXCERPT, LONGEST_REPLY, Responses
 from quintet.loop.run.turn import Handoff, Patience, Reply, Request
 from quintet.roles import ANALYST
 from tests.stub.fake import (
@@ -245,11 +245,16 @@ def test_bytes_are_made_readable(scene: Scene, data: bytes, text: str) -> None:
     assert scene.wait().text == text
 
 
-def test_five_megabytes_are_taken_whole(scene: Scene) -> None:
-    text = "x" * 79 + "\n"
+@pytest.mark.parametrize("lines", [25_000, 25_001], ids=["whole", "excerpt"])
+def test_two_megabytes_are_taken_whole_and_more_as_an_excerpt(scene: Scene, lines: int) -> None:
+    text = ("x" * 79 + "\n") * lines
     scene.api.status = changes((0, PROCESSING), (4, COMPLETED))
-    scene.clock.at(3, lambda: scene.write(text * 65536))
-    assert scene.wait().text == text * 65536
+    scene.clock.at(3, lambda: scene.write(text))
+    reply = scene.wait()
+    assert reply.is_long == (len(text) > LONGEST_REPLY)
+    assert (reply.text == text) == (not reply.is_long)
+    assert reply.text[:EXCERPT] == text[:EXCERPT]
+    assert reply.text[-EXCERPT:] == text[-EXCERPT:]
 
 
 # -- startup guard and idle grace

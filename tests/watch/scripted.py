@@ -121,6 +121,12 @@ class Scripted:
             time.sleep(0.02)
         return found[-1]
 
+    def kill_tmux(self) -> None:
+        """End the tmux server of every session, without Quintet knowing."""
+        for socket in self.root.glob("x/quintet/s/*"):
+            command = ["tmux", "-S", str(socket), "kill-server"]
+            subprocess.run(command, capture_output=True, check=True, timeout=DEADLINE)
+
     def end(self) -> None:
         for process in self.started:
             if process.poll() is None:

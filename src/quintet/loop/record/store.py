@@ -6,7 +6,7 @@ from pathlib import Path
 from quintet.config import Settings
 from quintet.layout import JOURNAL
 from quintet.loop.decide.state import State, has_all_terminals
-from quintet.loop.journal import Event, Noted, Warned
+from quintet.loop.journal import Event, Noted, RunResumed, RunStarted, Warned
 from quintet.loop.record.journal_file import Journal
 from quintet.loop.record.notify import Notifier
 from quintet.loop.record.signals import Signals
@@ -32,19 +32,23 @@ class Books:
         self._early: list[Event] = []
 
     def open_journal(self, folder: Path) -> None:
-        """From now on events are written; those that came before are not lost."""
+        """From now on events are written; those that came before follow the one that begins the run."""
         self._journal = Journal(folder / JOURNAL, below=self._wd)
-        early, self._early = self._early, []
-        for event in early:
-            self.emit(event)
 
     def emit(self, event: Event) -> None:
-        """Write an event to the journal and tell those who watch. A journal that cannot be written stops nothing."""
+        """Write an event to the journal and tell those who watch, or keep it until there is a journal."""
         if self._journal is None:
             self._early.append(event)
             return
+        early, self._early = self._early, []
+        begins = isinstance(event, RunStarted | RunResumed)
+        for one in (event, *early) if begins else (*early, event):
+            self._tell(self._journal, one)
+
+    def _tell(self, journal: Journal, event: Event) -> None:
+        """Write an event and pass it on. A journal that cannot be written stops nothing."""
         try:
-            event = self._journal.write(event)
+            event = journal.write(event)
         except OSError as error:
             event = event.model_copy(update={"at": f"(journal: {error.strerror})"})
         for listener in self._listeners:
