@@ -12,7 +12,10 @@ from quintet.roles import ROLES
 SOURCE = Path(quintet.__file__).parent
 LEAVES = {
     "quintet",
-    *(f"quintet.{name}" for name in ("command", "errors", "files", "git", "layout", "program", "prose", "roles")),
+    *(
+        f"quintet.{name}"
+        for name in ("actions", "command", "errors", "files", "git", "layout", "program", "prose", "roles")
+    ),
 }
 """modules that all may import, and that import only each other"""
 MAY_IMPORT: dict[str, set[str]] = {

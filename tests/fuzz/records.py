@@ -7,9 +7,12 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
+from quintet.actions import LONGEST, MOST, TurnActions
 from quintet.api import models
 from quintet.providers.base import Provider, TurnRecord
+from quintet.providers.claude_code import actions as claude_actions
 from quintet.providers.claude_code.record import Hooks, Spending, read_hook, read_transcript
+from quintet.providers.codex import actions as codex_actions
 from quintet.providers.codex.launch import NOTES, Notes
 from quintet.providers.codex.record import Rollout, read_line
 from quintet.providers.codex.rollouts import conversation_id, is_marked
@@ -44,6 +47,14 @@ def sane(record: TurnRecord | None) -> None:
     assert record.last_message is None or isinstance(record.last_message, str)
 
 
+def bounded(actions: TurnActions | None) -> None:
+    """What was done can be told over HTTP, and is neither long nor much."""
+    if actions is not None:
+        actions.model_dump_json()
+        assert len(actions.items) <= MOST
+        assert all(len(one.text) <= LONGEST + 3 for one in actions.items)
+
+
 @holds("usage-limit texts", st.tuples(texts(LIMITS, size=6), st.sampled_from((0.0, NOW, -1.0, 253402300799.0, 1e18))))
 def a_reset_is_a_time_or_none(found: Any) -> None:
     text, said_at = found
@@ -63,6 +74,22 @@ _codex_words: Final = (
     "error", "t1", "usage_limit_exceeded", "cli", "developer", "2026-11-15T11:00:00Z", "0001-01-01", *LIMITS[:9],
 )  # fmt: skip
 _codex_values = json_values(_codex_words, _codex_keys)
+_call_keys: Final = ("name", "call_id", "arguments", "input", "output", "action", "turn_id", "item", "source")
+_call_words: Final = (
+    "exec_command", "shell", "apply_patch", "view_image", "write_stdin", "c1", '{"cmd": "make"}', '{"command": [1]}',
+    "Process exited with code 99999999999", "Exit code: 3", '{"metadata": {"exit_code": 1e400}}',
+    "*** Update File: x", "unsupported call", '{"session_id": 7}', "Process running with session ID 7",
+)  # fmt: skip
+_call_kinds = st.sampled_from(("function_call", "function_call_output", "custom_tool_call", "local_shell_call"))
+_call = st.tuples(_call_kinds, json_objects(_call_keys, json_values(_call_words, _call_keys))).map(
+    lambda pair: pair[1].replace("{", f'{{"type": "{pair[0]}", "call_id": "c1", ', 1).replace(", }", "}")
+)
+_items = json_objects(("type", "id", "command", "exit_code", "changes", "status"), _codex_values).map(
+    lambda item: f'{{"type": "item_completed", "item": {item}}}'
+)
+_calls = _call.map(lambda payload: json_object([("type", '"response_item"'), ("payload", payload)])) | _items.map(
+    lambda payload: json_object([("type", '"event_msg"'), ("payload", payload)])
+)
 _usage = json_objects(("input_tokens", "cached_input_tokens", "output_tokens"), _codex_values)
 _payload = json_objects(_codex_keys, _codex_values) | _usage.map(
     lambda usage: f'{{"type": "token_count", "info": {{"total_token_usage": {usage}}}}}'
@@ -79,6 +106,14 @@ def a_rollout_tells_of_turns_or_of_nothing(lines: list[bytes]) -> None:
     head = b"\n".join(lines)
     is_marked(head, "developer")
     assert len(conversation_id(written(head, "rollout.jsonl"))) in (0, 36)
+
+
+@holds("rollout lines", st.lists(as_bytes(_calls), max_size=5))
+def calls_of_a_rollout_are_actions_or_nothing(lines: list[bytes]) -> None:
+    calls = codex_actions.TurnCalls(begun=True)
+    for line in lines:
+        calls = codex_actions.read_call(calls, 0, line)
+        bounded(calls.log.actions)
 
 
 @holds("rollout lines", as_bytes(json_objects(("home", "mark", "launched"), _codex_values)))
@@ -123,8 +158,26 @@ def hooks_tell_of_turns_or_of_nothing(lines: list[bytes]) -> None:
         sane(Hooks(begun=0, prompt="p1", ended=True).since(0, spending))
 
 
-_scripted = json_values(("begin", "end", "usage_limit"), ("event", "turn", "reply", "usage", "failed", "kind", "text"))
-_turns = json_objects(("event", "turn", "reply", "usage", "failed"), _scripted)
+_use_keys: Final = ("type", "id", "name", "input", "tool_use_id", "content", "is_error", "command", "file_path", "text")
+_use_words: Final = ("tool_use", "tool_result", "Bash", "Read", "Edit", "mcp__x", "u1", "Exit code 3", "Exit code 1e9")
+_blocks = st.lists(json_objects(_use_keys, json_values(_use_words, _use_keys)), max_size=3).map(", ".join)
+_said = st.tuples(st.sampled_from(("user", "assistant")), _blocks).map(
+    lambda pair: f'{{"type": "{pair[0]}", "promptId": "p1", "message": {{"content": [{pair[1]}]}}}}'
+)
+
+
+@holds("hook and transcript lines", st.lists(as_bytes(_said), max_size=5))
+def calls_of_a_transcript_are_actions_or_nothing(lines: list[bytes]) -> None:
+    calls = claude_actions.TurnCalls(prompts={"p1"})
+    for line in lines:
+        calls = claude_actions.read_call(calls, 0, line)
+        bounded(calls.log.actions)
+
+
+_scripted = json_values(
+    ("begin", "end", "action", "command", "usage_limit"), ("event", "turn", "failed", "kind", "text")
+)
+_turns = json_objects(("event", "turn", "reply", "usage", "failed", "kind", "text", "exit_code"), _scripted)
 
 
 @holds("hook and transcript lines", as_bytes(st.lists(_turns | _scripted, max_size=4).map("\n".join)))
@@ -133,3 +186,4 @@ def the_scripted_record_tells_of_turns_or_of_nothing(data: bytes) -> None:
     provider = find_provider("scripted")
     assert isinstance(provider, Provider)
     sane(provider.read_record(folder, 0))
+    bounded(provider.read_actions(folder, 0))

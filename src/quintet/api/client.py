@@ -7,6 +7,7 @@ from urllib.parse import quote
 import httpx
 from pydantic import ValidationError
 
+from quintet.actions import TurnActions
 from quintet.api.models import Failure
 from quintet.api.shown import last_lines
 from quintet.api.status import TerminalStatus
@@ -185,6 +186,14 @@ class ApiClient:
         try:
             told = self.get_terminal(terminal_id).get("failure") if self.own else None
             return Failure.model_validate(told) if told else None
+        except (ApiError, ValidationError):
+            return None
+
+    def get_actions(self, terminal_id: str) -> TurnActions | None:
+        """What the agent did in its last turn; None where the turn has not ended, or where nobody knows."""
+        try:
+            told = self.get_terminal(terminal_id).get("actions") if self.own else None
+            return TurnActions.model_validate(told) if told is not None else None
         except (ApiError, ValidationError):
             return None
 

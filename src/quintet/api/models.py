@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from quintet.actions import TurnActions
 from quintet.api.status import FailureKind, TerminalStatus
 
 TerminalId = Annotated[str, StringConstraints(pattern=r"^[a-f0-9]{8}$")]
@@ -80,6 +81,9 @@ class Terminal(BaseModel):
     attached: bool | None = Field(default=None, description="at the same time: whether somebody is attached to it")
     accept_key: str | None = Field(default=None, description="while it asks for permission: the key that says yes")
     usage: TokenUsage | None = None
+    actions: TurnActions | None = Field(
+        default=None, description="what the agent did in the last turn, once that has ended; null where nobody knows"
+    )
     failure: Failure | None = None
     continues: str | None = Field(default=None, description="the lost terminal whose conversation goes on here")
 

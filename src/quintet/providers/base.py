@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
 
+from quintet.actions import TurnActions
 from quintet.api.status import FailureKind, TerminalStatus
 from quintet.providers.screen import Screen
 
@@ -202,6 +203,10 @@ class Provider(ABC):
 
     def read_record(self, folder: Path, since: int) -> TurnRecord | None:  # noqa: ARG002
         """The last turn that began after a position; None where none did, or where there is no record."""
+        return None
+
+    def read_actions(self, folder: Path, since: int) -> TurnActions | None:  # noqa: ARG002
+        """What the agent did in the last turn that began after a position; None where no record tells."""
         return None
 
     def is_command(self, message: str) -> bool:

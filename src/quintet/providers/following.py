@@ -12,15 +12,17 @@ State = TypeVar("State")
 class Follower(Generic[State]):
     """What the lines of a growing file add up to. A torn line waits for its end; a file that was cut is read anew."""
 
-    def __init__(self, path: Path, begin: State, fold: Callable[[State, int, bytes], State]) -> None:
+    def __init__(self, path: Path, begin: State, fold: Callable[[State, int, bytes], State], since: int = 0) -> None:
         self.path = path
+        self.since = since
+        """the position of the first line that counts"""
         self._begin, self._fold = begin, fold
         self._restart(None)
 
     def _restart(self, file: tuple[int, int] | None) -> None:
         self._state = self._begin
         self._file = file
-        self._start = self._held = 0
+        self._start, self._held = self.since, 0
         self._torn: list[bytes] = []
 
     def read(self) -> State:

@@ -6,11 +6,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Final
 
+from quintet.actions import TurnActions
 from quintet.api.status import AT_REST, TerminalStatus
 from quintet.providers import editor
 from quintet.providers.base import Dialog, Launch, Login, Plan, Provider, Refused, TurnRecord
 from quintet.providers.choices import find_dialog, last_dialog
 from quintet.providers.claude_code import dialogs, launch, screen
+from quintet.providers.claude_code.actions import Transcripts
 from quintet.providers.claude_code.record import Hooks, Spending, read_hook, read_transcript
 from quintet.providers.following import Follower, size_of
 from quintet.providers.reading import rows_of
@@ -92,6 +94,9 @@ class ClaudeCodeProvider(Provider):
     def read_record(self, folder: Path, since: int) -> TurnRecord | None:
         return _record(folder).read(since)
 
+    def read_actions(self, folder: Path, since: int) -> TurnActions | None:
+        return _record(folder).actions(since)
+
 
 class _Record:
     """The two files of a terminal: its hooks' and the transcript that they name."""
@@ -99,6 +104,7 @@ class _Record:
     def __init__(self, folder: Path) -> None:
         self._hooks = Follower(folder / launch.HOOKS_FILE, Hooks(), read_hook)
         self._transcript: Follower[Spending] | None = None
+        self._calls: Transcripts | None = None
 
     def read(self, since: int) -> TurnRecord | None:
         hooks = self._hooks.read()
@@ -110,6 +116,14 @@ class _Record:
         spending = self._transcript.read() if self._transcript is not None else Spending()
         record = hooks.since(since, spending)
         return replace(record, typed=hooks.previous >= since) if record is not None else None
+
+    def actions(self, since: int) -> TurnActions | None:
+        hooks = self._hooks.read()
+        if hooks.begun < since or not hooks.transcript:
+            return None
+        if self._calls is None or self._calls.path != Path(hooks.transcript):
+            self._calls = Transcripts(Path(hooks.transcript))
+        return self._calls.actions(hooks.prompt)
 
 
 @lru_cache(maxsize=256)

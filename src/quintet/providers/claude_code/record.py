@@ -43,6 +43,11 @@ _CONNECTION = re.compile(r"\b(?:connection|stream|socket|network|ECONN\w*)\b", r
 """Claude Code calls these errors of the server, or does not name them"""
 
 
+def is_own_prompt(text: str) -> bool:
+    """Whether a prompt is one that Claude Code gives to itself."""
+    return _OWN_PROMPT.match(text) is not None
+
+
 @dataclass(frozen=True)
 class Hooks:
     """What the hooks tell so far."""
@@ -91,7 +96,7 @@ def read_hook(hooks: Hooks, position: int, line: bytes) -> Hooks:
     event = _object(line)
     kind = event.get("hook_event_name")
     if kind == "UserPromptSubmit":
-        own = _OWN_PROMPT.match(_text(event, "prompt")) is not None
+        own = is_own_prompt(_text(event, "prompt"))
         prompt = _text(event, "prompt_id")
         return Hooks(
             begun=hooks.begun if own else position,

@@ -6,10 +6,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Final
 
+from quintet.actions import TurnActions
 from quintet.api.status import AT_REST, TerminalStatus
 from quintet.providers.base import Dialog, Launch, Login, Plan, Provider, Refused, TurnRecord
 from quintet.providers.choices import find_dialog
 from quintet.providers.codex import dialogs, launch, screen
+from quintet.providers.codex.actions import TurnCalls, read_call
 from quintet.providers.codex.login import find_login
 from quintet.providers.codex.record import Rollout, read_line
 from quintet.providers.codex.rollouts import find_rollout
@@ -93,6 +95,10 @@ class CodexProvider(Provider):
         follower = _followers(folder).find()
         return follower.read().since(since) if follower is not None else None
 
+    def read_actions(self, folder: Path, since: int) -> TurnActions | None:
+        calls = _followers(folder).calls(since)
+        return calls.log.actions if calls is not None and calls.begun else None
+
 
 class _Search:
     """Looks for a terminal's rollout until it is there."""
@@ -101,6 +107,7 @@ class _Search:
         self._notes = launch.Notes.read(folder)
         self._barren: dict[Path, int] = {}
         self._found: Follower[Rollout] | None = None
+        self._calls: Follower[TurnCalls] | None = None
 
     def find(self) -> Follower[Rollout] | None:
         notes = self._notes
@@ -108,6 +115,15 @@ class _Search:
             path = find_rollout(Path(notes.home), notes.mark, notes.launched, self._barren)
             self._found = Follower(path, Rollout(), read_line) if path is not None else None
         return self._found
+
+    def calls(self, since: int) -> TurnCalls | None:
+        """The calls of the last turn after a position."""
+        found = self.find()
+        if found is None:
+            return None
+        if self._calls is None or self._calls.since != since:
+            self._calls = Follower(found.path, TurnCalls(), read_call, since)
+        return self._calls.read()
 
 
 @lru_cache(maxsize=256)

@@ -168,12 +168,23 @@ class Agent:
             command, shell=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
         )
         self.slots = {"output": done.stdout.decode(errors="replace").rstrip(), "exit_code": str(done.returncode)}
+        self.note(event="action", kind="command", text=command, exit_code=done.returncode)
         self.print("\n".join([*self.slots["output"].split("\n")[-SHOWN_LINES:], f"exit code {done.returncode}"]))
+
+    def do_read(self, name: str, _: Action) -> None:
+        try:
+            text = Path(name).read_text(encoding="utf-8", errors="replace")
+        except OSError as error:
+            self.print(f"{name}: {error.strerror}")
+            return
+        self.note(event="action", kind="read", text=name)
+        self.print("\n".join([f"read {name}", *text.split("\n")[:SHOWN_LINES]]))
 
     def do_write(self, file: dict[str, str], _: Action) -> None:
         path = Path(file["path"])
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(file["text"], encoding="utf-8")
+        self.note(event="action", kind="change", text=file["path"])
         self.print(f"wrote {path}")
 
     def do_save_prompt(self, path: str, _: Action) -> None:
@@ -204,6 +215,7 @@ class Agent:
             self.print(f"{path}: {error.strerror}")
             return
         if data is not None:
+            self.note(event="action", kind="change", text=str(path))
             self.log(event="written", text=data.decode("utf-8", "surrogateescape"))
 
     def do_ask_permission(self, what: str, _: Action) -> None:

@@ -7,6 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+from quintet.actions import ActionKind, TurnActions, action, bounded
 from quintet.api.status import FailureKind, TerminalStatus
 from quintet.errors import ConfigError, ServerError
 from quintet.providers.base import Dialog, Failure, Launch, Plan, Provider, TurnRecord, Usage, tokens_in
@@ -97,20 +98,35 @@ class ScriptedProvider(Provider):
     def keeps_record(self, folder: Path) -> bool:
         return (folder / RECORD).exists()
 
+    def read_actions(self, folder: Path, since: int) -> TurnActions | None:
+        found: TurnActions | None = None
+        for event in _events(folder / RECORD, since):
+            kind, code = _text(event, "kind"), event.get("exit_code")
+            if event.get("event") == "begin":
+                found = TurnActions()
+            elif event.get("event") == "action" and found is not None and kind in set(ActionKind):
+                done = action(ActionKind(kind), _text(event, "text"), code if type(code) is int else None)
+                found += bounded([done])
+        return found
+
     def read_record(self, folder: Path, since: int) -> TurnRecord | None:
-        try:
-            with (folder / RECORD).open("rb") as file:
-                file.seek(since)
-                lines = file.read().split(b"\n")[:-1]
-        except FileNotFoundError:
-            return None
         found: TurnRecord | None = None
-        for event in map(_event, lines):
+        for event in _events(folder / RECORD, since):
             if event.get("event") == "begin":
                 found = TurnRecord(ended=False, typed=found is not None)
             elif event.get("event") == "end" and found is not None:
                 found = TurnRecord(True, _text(event, "reply"), _failure(event), _usage(event), typed=found.typed)
         return found
+
+
+def _events(record: Path, since: int) -> list[dict[str, Any]]:
+    """The whole lines of a record after a position; none where there is no record."""
+    try:
+        with record.open("rb") as file:
+            file.seek(since)
+            return [_event(line) for line in file.read().split(b"\n")[:-1]]
+    except FileNotFoundError:
+        return []
 
 
 def _turns_begun(record: Path) -> int:

@@ -20,6 +20,7 @@ ACTIONS: Final = {
     "say": "print a text",
     "think": "wait some seconds at work",
     "run": "run a shell command; {output} and {exit_code} are those of the last one",
+    "read": "read a file and print its beginning",
     "write": "write a file: {\"path\": ..., \"text\": ...}",
     "save_prompt": "write the prompt, as it arrived, to a file",
     "reply": "the response: printed, and written to the file that the prompt asks for",

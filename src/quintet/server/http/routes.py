@@ -56,6 +56,7 @@ async def _describe(terminal: Terminal, report: Report | None = None) -> models.
     report = report or await terminal.report()
     facts, look = terminal.facts, terminal.seen
     usage = report.record.usage if report.record is not None else None
+    ended = report.status is TerminalStatus.COMPLETED and report.record is not None
     failure = report.record.failure if report.record is not None and report.status in AT_REST else None
     waits = report.status is TerminalStatus.WAITING_USER_ANSWER and facts.ready
     needs_user = report.status is TerminalStatus.WAITING_USER_ANSWER and bool(terminal.needs)
@@ -86,6 +87,7 @@ async def _describe(terminal: Terminal, report: Report | None = None) -> models.
         failure=models.Failure(**asdict(failure)) if failure is not None else None,
         continues=facts.continues or None,
         usage=models.TokenUsage(**asdict(usage)) if usage is not None else None,
+        actions=terminal.provider.read_actions(terminal.folder, facts.since) if ended else None,
     )
 
 
