@@ -12,10 +12,16 @@ from quintet.roles import ROLES
 SOURCE = Path(quintet.__file__).parent
 LEAVES = {
     "quintet",
-    *(
-        f"quintet.{name}"
-        for name in ("actions", "command", "errors", "files", "git", "layout", "program", "prose", "roles")
-    ),
+    "quintet.actions",
+    "quintet.command",
+    "quintet.errors",
+    "quintet.files",
+    "quintet.git",
+    "quintet.layout",
+    "quintet.processes",
+    "quintet.program",
+    "quintet.prose",
+    "quintet.roles",
 }
 """modules that all may import, and that import only each other"""
 MAY_IMPORT: dict[str, set[str]] = {

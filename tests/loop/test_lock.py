@@ -18,9 +18,9 @@ from quintet.loop.record.lock import (
     is_locked,
     no_run,
     sign_again,
-    start_of,
     worker,
 )
+from quintet.processes import start_time
 from quintet.roles import ANALYST
 from tests.stub.project import ONE_PASS, Project, finish, killed, project_in, turns, until
 from tests.stub.replies import ANALYST_SUMMARY
@@ -118,15 +118,15 @@ def test_the_holder_is_found_whatever_is_written_in_its_name(tmp_path: Path, bys
         if word == "garbage":
             pid_file.write_bytes(b"\xff" * 100_000)
         elif word == "bystander":
-            pid_file.write_text(f"{bystander} {start_of(bystander)}\n")
+            pid_file.write_text(f"{bystander} {start_time(bystander)}\n")
         elif word == "link":
             pid_file.symlink_to("/dev/zero")
         elif word == "pipe":
             os.mkfifo(pid_file)
-        assert find_process(tmp_path) == Process(os.getpid(), start_of(os.getpid()))
+        assert find_process(tmp_path) == Process(os.getpid(), start_time(os.getpid()))
         assert worker(tmp_path) == f"process {os.getpid()}"
         sign_again(tmp_path)
-        assert pid_file.read_text() == f"{os.getpid()} {start_of(os.getpid())}\n"
+        assert pid_file.read_text() == f"{os.getpid()} {start_time(os.getpid())}\n"
     assert (find_process(tmp_path), worker(tmp_path)) == (None, "")
 
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from quintet.server.tmux.processes import has_ended
+from quintet.processes import has_ended
 from tests.server.rig import Rig, until
 
 

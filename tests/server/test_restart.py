@@ -14,9 +14,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from quintet.processes import has_ended
 from quintet.server.paths import Places
 from quintet.server.terminal.facts import OPTION
-from quintet.server.tmux.processes import has_ended
 from tests.server.rig import Rig, until
 
 
@@ -162,10 +162,11 @@ def test_what_a_dead_server_has_begun_is_taken_over(rig: Rig, owner: bool) -> No
 @contextmanager
 def served(state: Path, root: Path | None = None) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
     """`quintet serve` as a process of its own."""
-    code = "from quintet.server.serve import serve; serve('127.0.0.1', 0, lambda url: print(url, flush=True))"
+    told = "lambda served: print(served.url, flush=True)"
+    code = f"from quintet.server.http.serve import serve; serve('127.0.0.1', 0, {told}, no_token=True)"
     if root is not None:
         code = (
-            f"import quintet.server.places as p, pathlib; p._default_root = lambda: pathlib.Path({str(root)!r}); {code}"
+            f"import quintet.server.paths as p, pathlib; p.default_root = lambda: pathlib.Path({str(root)!r}); {code}"
         )
     environment = {**os.environ, "XDG_STATE_HOME": str(state)}
     process = subprocess.Popen(

@@ -18,16 +18,16 @@ from click.testing import CliRunner
 
 from quintet.cli.serve import attach_command, logs_command, ps_command, stop_command
 from quintet.errors import ServerError
+from quintet.processes import has_ended
 from quintet.server.paths import Places
 from quintet.server.tmux.connection import check_version
-from quintet.server.tmux.processes import has_ended
 from tests.server.rig import Rig, until
 
 
 @pytest.fixture
 def home(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Rig:
     """The rig's directory as this user's own."""
-    monkeypatch.setattr("quintet.server.paths._default_root", lambda: rig.places.root)
+    monkeypatch.setattr("quintet.server.paths.default_root", lambda: rig.places.root)
     return rig
 
 

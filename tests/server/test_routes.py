@@ -103,7 +103,7 @@ def test_a_failed_creation_leaves_no_folder(rig: Rig, monkeypatch: pytest.Monkey
     assert not list(rig.places.terminals.iterdir())
     first = rig.terminal()
     folders = list((rig.places.terminals / "cao-t").iterdir())
-    for target in ("session.prepare", "tmux.Tmux.open_window", "session.Session._enter"):
+    for target in ("terminal.session.prepare", "tmux.connection.Tmux.open_window", "terminal.session.Session._enter"):
         with monkeypatch.context() as patch:
             patch.setattr(f"quintet.server.{target}", _fail)
             assert rig.http.post("/sessions/t/terminals", params=rig.wish()).status_code == 500, target

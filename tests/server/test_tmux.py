@@ -14,6 +14,8 @@ import pytest
 
 from quintet.server.errors import TmuxError
 from quintet.server.tmux.connection import CommandFailed, Tmux, quote
+from quintet.server.tmux.servers import is_dead, is_listening, server_pid
+from tests.server.rig import Rig, until
 
 
 def connected(check: Callable[[Tmux], Awaitable[None]], program: str = "exec cat") -> None:
@@ -138,3 +140,28 @@ def test_commands_after_the_end(tmp_path: Path) -> None:
             await Tmux(tmp_path / "none", lambda _: None, lambda: None).attach("cao-x")
 
     asyncio.run(attach())
+
+
+def test_the_process_behind_a_socket_without_linux_credentials(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    rig.terminal()
+    path = rig.places.socket("cao-t")
+    pid = server_pid(path)
+    assert pid == int(rig.tmux("display-message", "-p", "#{pid}"))
+    monkeypatch.delattr("socket.SO_PEERCRED", raising=False)
+    assert server_pid(path) == pid
+    assert server_pid(path.with_name("nobody")) == 0
+
+
+def test_a_living_server_that_refuses_is_not_dead(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """macOS refuses a connection where the queue of a socket is full."""
+
+    def refuse(_path: Path) -> socket.socket:
+        raise ConnectionRefusedError
+
+    rig.terminal()
+    path = rig.places.socket("cao-t")
+    monkeypatch.setattr("quintet.server.tmux.servers._connect", refuse)
+    assert is_listening(path)
+    assert not is_dead(path)
+    rig.tmux("kill-server")
+    until(lambda: is_listening(path), lambda listening: not listening)

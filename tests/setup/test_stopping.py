@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from quintet.loop.record.lock import Process, find_process, start_of
+from quintet.loop.record.lock import Process, find_process
+from quintet.processes import start_time
 from quintet.roles import ANALYST, PROGRAMMER, TESTER
 from quintet.setup import stopping
 from quintet.setup.stopping import KILLED, Target
@@ -197,7 +198,7 @@ def test_a_process_that_does_not_listen_is_killed(
 
 
 def test_a_number_that_another_process_has_by_now_is_not_hit(deaf: "subprocess.Popen[str]", tmp_path: Path) -> None:
-    assert find_process(tmp_path) == Process(deaf.pid, start_of(deaf.pid))
+    assert find_process(tmp_path) == Process(deaf.pid, start_time(deaf.pid))
     stopping.end(Target(tmp_path, Process(deaf.pid, "an earlier time")), lambda _: None)
     with pytest.raises(subprocess.TimeoutExpired):
         deaf.wait(timeout=0.3)
@@ -206,7 +207,7 @@ def test_a_number_that_another_process_has_by_now_is_not_hit(deaf: "subprocess.P
 
 def test_nobody_holds_it(tmp_path: Path) -> None:
     (tmp_path / ".tmp").mkdir()
-    (tmp_path / ".tmp/quintet.pid").write_text(f"{os.getpid()} {start_of(os.getpid())}\n")
+    (tmp_path / ".tmp/quintet.pid").write_text(f"{os.getpid()} {start_time(os.getpid())}\n")
     assert find_process(tmp_path) is None
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from quintet import files
 from quintet.errors import ServerError
+from quintet.processes import has_ended
 from quintet.server.paths import Places, make_private
-from quintet.server.tmux.processes import is_alive
 
 
 @contextmanager
@@ -33,10 +33,10 @@ def projects() -> list[Path]:
     """The projects of which there is word; that of a process which is gone is removed."""
     found = set()
     for word in (entry for entry in _folder().iterdir() if entry.name.isdecimal()):
-        if is_alive(int(word.name)):
-            found.add(Path(word.read_text(encoding="utf-8", errors="surrogateescape")))
-        else:
+        if has_ended(int(word.name)):
             word.unlink(missing_ok=True)
+        else:
+            found.add(Path(word.read_text(encoding="utf-8", errors="surrogateescape")))
     return sorted(found)
 
 

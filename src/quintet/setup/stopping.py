@@ -20,11 +20,11 @@ from quintet.loop.record.state_file import load_state, save_state
 from quintet.loop.run.postprocess import start_commit
 from quintet.loop.run.resume import can_resume, without_terminals
 from quintet.loop.run.terminals import exit_terminals
+from quintet.processes import has_ended
 from quintet.program import program
 from quintet.server.http.client import client_of
 from quintet.server.paths import run_of
 from quintet.server.terminal.roster import Seat, choose, roster, sessions_in, stop
-from quintet.server.tmux.processes import has_ended
 from quintet.setup.at_work import projects
 from quintet.watch.report.write import write_report
 from quintet.watch.runs.folders import find_run, is_at_work, read_run, run_folders

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from quintet.loop.decide.state import Status
-from quintet.server.tmux.servers import is_live
+from quintet.server.tmux.servers import is_listening
 from tests.chaos.books import Books
 from tests.chaos.outcome import KILLED, PASSED, Outcome
 from tests.chaos.real.faults import CannotBeTried, Fault, fault_for
@@ -81,7 +81,9 @@ class Stage:
             complaints.append("exit code 0 without a PASS in the state file")
         complaints += self.books.lost(self._written())
         complaints += self.books.repeated(marker(text) for text in self.prompts())
-        living = {path.name for path in self.project.root.glob("x/quintet/s/*") if not path.suffix and is_live(path)}
+        living = {
+            path.name for path in self.project.root.glob("x/quintet/s/*") if not path.suffix and is_listening(path)
+        }
         known = {state.session_name} if state else set[str]()
         if left := living - known:
             complaints.append(f"sessions are left running that nobody knows of: {', '.join(sorted(left))}")

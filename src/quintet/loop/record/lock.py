@@ -2,7 +2,6 @@
 
 import fcntl
 import os
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,9 +12,9 @@ from quintet import files
 from quintet.errors import RunError
 from quintet.layout import PID_FILE
 from quintet.loop.record.responses import make_tmp
+from quintet.processes import PROC, start_time
 from quintet.program import program
 
-PROC: Final = Path("/proc")
 _LONGEST_WORD: Final = 200
 """bytes that are read of the file which names the process"""
 _TRIES: Final = 10
@@ -33,21 +32,7 @@ class Process(NamedTuple):
     @property
     def is_there(self) -> bool:
         """Whether it is this very process that has the number now."""
-        return bool(self.started) and start_of(self.pid) == self.started
-
-
-def start_of(pid: int) -> str:
-    """When a process was started; empty where there is none."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
-        return fields[19]
-    except (OSError, IndexError):
-        if Path("/proc/self/stat").exists():
-            return ""
-    # ps tells whole seconds in words: fine to compare, and all that macOS has
-    command = ["ps", "-o", "lstart=", "-p", str(pid)]
-    told = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"})
-    return "-".join(told.stdout.split())
+        return bool(self.started) and start_time(self.pid) == self.started
 
 
 @contextmanager
@@ -110,14 +95,14 @@ def sign(wd: Path) -> None:
     """Leave word of this process, for a second run to name and for `quintet stop` to find."""
     try:
         make_tmp(wd)
-        files.write(wd / PID_FILE, f"{os.getpid()} {start_of(os.getpid())}\n", wd)
+        files.write(wd / PID_FILE, f"{os.getpid()} {start_time(os.getpid())}\n", wd)
     except OSError as error:
         raise RunError(f"{error.filename or wd / PID_FILE}: cannot be written ({error.strerror})") from None
 
 
 def sign_again(wd: Path) -> None:
     """Put the word of this process back where an agent has deleted or changed it."""
-    if _signature(wd) != Process(os.getpid(), start_of(os.getpid())):
+    if _signature(wd) != Process(os.getpid(), start_time(os.getpid())):
         sign(wd)
 
 
@@ -162,7 +147,7 @@ def _holder(wd: Path) -> Process:
         return signed
     pids = dict.fromkeys([signed.pid, *_lock_holders()])
     pid = next((pid for pid in pids if pid > 0 and _holds(pid, wd)), 0)
-    return Process(pid, start_of(pid))
+    return Process(pid, start_time(pid))
 
 
 def _lock_holders() -> Iterator[int]:

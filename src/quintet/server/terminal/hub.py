@@ -13,14 +13,12 @@ from quintet.server.events import Events
 from quintet.server.paths import Places, session_name
 from quintet.server.terminal.session import SILENT_SECONDS, Session, Wish
 from quintet.server.terminal.terminal import MUTE, Terminal
-from quintet.server.tmux.servers import is_live
+from quintet.server.tmux.servers import is_dead, is_listening
 
 _log = logging.getLogger(__name__)
 TICK_SECONDS: Final = 0.25
 MOST_GONE: Final = 20
 """sessions that have ended and can still be asked about"""
-ENDS_ARE_SEEN: Final = Path("/proc/self/stat").exists()
-"""whether the kernel tells of a process that has ended and was not asked for its exit code"""
 
 
 class Hub:
@@ -62,7 +60,7 @@ class Hub:
     async def create_session(self, name: str, wish: Wish) -> Terminal:
         """Start a session with its first terminal."""
         known = self._sessions.get(name)
-        if (known is not None and not known.gone) or is_live(self.places.socket(name)):
+        if (known is not None and not known.gone) or is_listening(self.places.socket(name)):
             raise BadRequest(f"Session '{name}' already exists")
         session = self._sessions[name] = self._session(name)
         try:
@@ -159,7 +157,10 @@ class Hub:
         return (session is None or session.gone) and time.monotonic() - asked > SILENT_SECONDS
 
     async def _adopt(self, session: Session) -> None:
-        if not is_live(self.places.socket(session.name)):
+        path = self.places.socket(session.name)
+        if is_dead(path):
+            path.unlink(missing_ok=True)
+        if not path.exists():
             return
         try:
             await session.find()
@@ -216,7 +217,7 @@ class Hub:
     async def _watch_one(self, terminal: Terminal) -> None:
         if terminal.ended:
             return
-        if not terminal.is_running() or (not ENDS_ARE_SEEN and terminal.stale):
+        if not terminal.is_running():
             terminal.dirty = True
             await terminal.report()
         elif self.events.watched:

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Final
 
 from quintet.api.status import AT_REST, TerminalStatus
+from quintet.processes import signal_group
 from quintet.providers.editor import INPUT
 from quintet.server.errors import BadRequest, Conflict, NotTaken, TmuxError
 from quintet.server.terminal.composer import fill
@@ -18,7 +19,6 @@ from quintet.server.terminal.facts import REMEMBERED
 from quintet.server.terminal.keys import differs, guarded, press, until
 from quintet.server.terminal.terminal import AT_WORK, MUTE, Look, Terminal
 from quintet.server.tmux.connection import quote
-from quintet.server.tmux.processes import signal_group
 
 BUSY_SECONDS: Final = 3.0
 """how long input waits for an agent that is at work, before it is typed all the same"""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from quintet import files
+from quintet.processes import end_groups, has_ended, is_stopped
 from quintet.providers.base import Launch, Provider
 from quintet.providers.registry import find_provider
 from quintet.server.errors import BadRequest, Conflict, NotFound, Silent, TmuxError
@@ -23,8 +24,7 @@ from quintet.server.terminal.facts import OPTION, Facts
 from quintet.server.terminal.launch import pane_environment, prepare
 from quintet.server.terminal.terminal import MUTE, Terminal, count_viewers
 from quintet.server.tmux.connection import Tmux, quote
-from quintet.server.tmux.processes import end_processes, has_ended, is_stopped
-from quintet.server.tmux.servers import end_server, is_live, server_pid
+from quintet.server.tmux.servers import end_server, is_listening, server_pid
 
 OWNER: Final = "@quintet-owner"
 """the process number of the server that acts on the session's terminals; others may look, type and add their own"""
@@ -252,7 +252,7 @@ class Session:
         if not terminal.ended or not self.gone:
             with suppress(TmuxError):  # it may have been killed already
                 await self._tmux.run(f"kill-pane -t {terminal.pane}")
-            await asyncio.to_thread(end_processes, [terminal.pid])
+            await asyncio.to_thread(end_groups, [terminal.pid])
         terminal.lose("it was deleted")
         self.terminals.pop(terminal.facts.id, None)
         self._panes.pop(terminal.pane, None)
@@ -269,7 +269,7 @@ class Session:
     async def close(self) -> None:
         """End the tmux server and all that runs in it."""
         folder, path = self.places.terminals / self.name, self.places.socket(self.name)
-        if self.gone and not is_live(path):
+        if self.gone and not is_listening(path):
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
             return
         answers = not self.silent and not self.gone
@@ -315,7 +315,7 @@ class Session:
             if self._tmux.alive or self.gone:
                 return
             try:
-                if is_live(self.places.socket(self.name)):
+                if is_listening(self.places.socket(self.name)):
                     await self.adopt()
                     return
             except Silent:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from quintet.api.status import AT_REST, TerminalStatus
+from quintet.processes import has_ended
 from quintet.providers.base import Provider, TurnRecord
 from quintet.providers.editor import INPUT
 from quintet.providers.screen import Screen
@@ -20,7 +21,6 @@ from quintet.server.terminal.facts import OPTION, Facts
 from quintet.server.terminal.silence import Silence
 from quintet.server.terminal.status import Evidence, judge
 from quintet.server.tmux.connection import CommandFailed, Tmux, quote
-from quintet.server.tmux.processes import has_ended
 
 UNKNOWN_SECONDS: Final = 15.0
 """how long an agent must be at rest until a prompt that its own record does not know counts as done with"""
@@ -116,11 +116,6 @@ class Terminal:
     def seen(self) -> Look:
         """The last look."""
         return self._last
-
-    @property
-    def stale(self) -> bool:
-        """Whether the last look is so old that a silent end may have been missed."""
-        return time.monotonic() - self._looked > STALE_SECONDS / 2
 
     def take_news(self) -> bool:
         """Whether its pane has put something out since this was asked last."""

@@ -1,0 +1,88 @@
+"""Processes by their number: whether one lives, when it was started, which ones it has started, and ending them.
+
+psutil asks the kernel, so that it works on Linux, macOS and the BSDs alike.
+"""
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+KILLED_SECONDS: Final = 1.0
+"""how long the kernel may take to end a process that was killed"""
+PROC: Final = Path("/proc")
+
+
+def has_ended(pid: int) -> bool:
+    """Whether a process is gone, or is a zombie: it has ended, but its parent has not asked for its exit code."""
+    return _status(pid) in ("", psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a process was stopped by a signal: it exists, but does nothing until it is continued."""
+    return _status(pid) in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
+
+
+def start_time(pid: int) -> str:
+    """When a process was started, as a word that tells it from a later one with the same number; empty if it is gone.
+
+    On Linux these are the clock ticks since the system's start: psutil adds the time of that start, which moves when
+    the clock is set.
+    """
+    try:
+        return (PROC / str(pid) / "stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        if (PROC / "self" / "stat").exists():
+            return ""
+    try:
+        return f"{psutil.Process(pid).create_time():.2f}"
+    except (psutil.Error, ValueError, OverflowError):
+        return ""
+
+
+def children_of(pid: int) -> list[int]:
+    """The processes that a process has started and that still exist."""
+    try:
+        return [child.pid for child in psutil.Process(pid).children()]
+    except psutil.Error:
+        return []
+
+
+def signal_group(pid: int, number: signal.Signals) -> None:
+    """Send a signal to a process that leads a group, and to its whole group."""
+    try:
+        os.killpg(pid, number)
+    except (ProcessLookupError, PermissionError):
+        return
+
+
+def end_groups(pids: list[int], seconds: float = 1.0) -> None:
+    """Wait for processes that were told to end; kill the groups of those that are still there."""
+    left = _still_there(pids, seconds)
+    for pid in left:
+        signal_group(pid, signal.SIGKILL)
+    _still_there(left, KILLED_SECONDS)
+
+
+def _still_there(pids: list[int], seconds: float) -> list[int]:
+    """Wait until all have ended or the time is up; those that have not ended."""
+    deadline = time.monotonic() + seconds
+    left = pids
+    while left := [pid for pid in left if not has_ended(pid)]:
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.005)
+    return left
+
+
+def _status(pid: int) -> str:
+    """The state of a process in psutil's words; empty where there is no such process."""
+    try:
+        return psutil.Process(pid).status()
+    except psutil.AccessDenied:
+        return psutil.STATUS_RUNNING
+    except (psutil.Error, ValueError, OverflowError):
+        return ""

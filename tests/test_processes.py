@@ -1,0 +1,72 @@
+"""Processes by their number, also on a system without /proc."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quintet import processes
+from tests.server.rig import until
+
+
+@pytest.fixture
+def sleeper() -> Iterator["subprocess.Popen[bytes]"]:
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True) as process:
+        yield process
+        process.kill()
+
+
+@pytest.fixture(params=["linux", "elsewhere"])
+def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    if request.param == "elsewhere":
+        monkeypatch.setattr("quintet.processes.PROC", tmp_path / "no-proc")
+
+
+@pytest.mark.usefixtures("system")
+def test_a_process_is_told_from_a_later_one_by_its_start(sleeper: "subprocess.Popen[bytes]") -> None:
+    started = processes.start_time(sleeper.pid)
+    assert started
+    assert " " not in started
+    assert processes.start_time(sleeper.pid) == started
+    assert processes.start_time(1) != started
+    sleeper.kill()
+    sleeper.wait()
+    assert processes.start_time(sleeper.pid) == ""
+
+
+def test_a_zombie_has_ended(sleeper: "subprocess.Popen[bytes]") -> None:
+    assert not processes.has_ended(sleeper.pid)
+    os.kill(sleeper.pid, signal.SIGKILL)
+    until(lambda: processes.has_ended(sleeper.pid), bool)
+    assert sleeper.returncode is None, "nobody has asked for its exit code"
+    sleeper.wait()
+    assert processes.has_ended(sleeper.pid)
+
+
+def test_a_stopped_process_has_not_ended(sleeper: "subprocess.Popen[bytes]") -> None:
+    assert not processes.is_stopped(sleeper.pid)
+    os.kill(sleeper.pid, signal.SIGSTOP)
+    until(lambda: processes.is_stopped(sleeper.pid), bool)
+    assert not processes.has_ended(sleeper.pid)
+
+
+@pytest.mark.parametrize("pid", [0, -1, 2**40])
+def test_a_number_that_no_process_can_have(pid: int) -> None:
+    assert processes.start_time(pid) == ""
+    assert not processes.is_stopped(pid)
+    if pid:
+        assert processes.has_ended(pid)
+
+
+def test_the_children_of_a_process(sleeper: "subprocess.Popen[bytes]") -> None:
+    assert sleeper.pid in processes.children_of(os.getpid())
+    assert processes.children_of(sleeper.pid) == []
+
+
+def test_a_group_that_does_not_end_is_killed(sleeper: "subprocess.Popen[bytes]") -> None:
+    processes.end_groups([sleeper.pid], 0.0)
+    assert processes.has_ended(sleeper.pid)
