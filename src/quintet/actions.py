@@ -94,14 +94,16 @@ def shorten(text: str) -> str:
     return text if len(text) <= LONGEST else _ends(without_bodies(text), LONGEST)
 
 
-def without_bodies(command: str) -> str:
-    """A shell command without the texts that it feeds to programs (here-documents)."""
+def without_bodies(command: str, *, ends: bool = True) -> str:
+    """A shell command without the texts that it feeds to programs (here-documents), or also without their end marks."""
     kept: list[str] = []
     waiting: list[str] = []
     for line in command.split("\n"):
         if waiting:
             if line.strip() == waiting[0]:
                 waiting.pop(0)
+                if ends:
+                    kept.append(line)
             elif kept[-1] != _CUT:
                 kept.append(_CUT)
             continue

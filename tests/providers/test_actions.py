@@ -277,7 +277,7 @@ def test_an_agent_without_a_record_is_not_known() -> None:
 def test_long_ones_are_shortened_and_control_characters_removed() -> None:
     assert shorten("printf '\x1b[31mred\x1b[0m\x1b]2;title\x07 \u202ex'") == "printf 'red x'"
     command = "cat > report.md <<'EOF'\n" + "a line of a report\n" * 500 + "EOF\npytest -q"
-    assert shorten(command) == "cat > report.md <<'EOF'\n…\npytest -q"
+    assert shorten(command) == "cat > report.md <<'EOF'\n…\nEOF\npytest -q"
     long = shorten("x" * 10_000_000 + " end")
     assert len(long) <= LONGEST + 3
     assert long.endswith(" end")
