@@ -1,10 +1,11 @@
 """Words for a terminal."""
 
 import io
+import sys
 
 import pytest
 
-from quintet.prose import commands, for_stream, plural, wrapped
+from quintet.prose import commands, for_stream, hanging, plural, wrapped
 
 PROSE = "warning: well-known words and /a/very/long/path/that-has-hyphens-in-it/and-goes-on/for-more/than-80.md end"
 
@@ -39,3 +40,19 @@ def test_one_file_and_two_files(number: int, words: str) -> None:
 def test_notes_go_above_where_a_line_would_be_too_long() -> None:
     assert commands([("ls", "look"), ("cd x", "")]) == "  ls  # look\n  cd x"
     assert commands([("l" * 79, "look")]) == f"  # look\n  {'l' * 79}"
+
+
+def test_a_text_behind_a_head_goes_on_below_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "40")
+    lines = hanging("ok  name  ", f"{'word ' * 12}/a/path/that-is-not-broken-anywhere-at-all").splitlines()
+    assert len(lines) > 2
+    assert lines[0].startswith("ok  name  word")
+    assert all(line.startswith(" " * 10 + "word") for line in lines[1:-1])
+    assert lines[-1] == f"{'':10}/a/path/that-is-not-broken-anywhere-at-all"
+    assert max(map(len, lines[:-1])) <= 40
+
+
+def test_a_text_behind_a_head_stays_whole_where_no_terminal_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    assert hanging("head ", "word " * 40) == "head " + "word " * 40

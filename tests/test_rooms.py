@@ -29,6 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "api": set(),
     "config": set(),
     "demo": set(),
+    "execute": {"api", "config", "loop", "providers", "server", "setup", "watch"},
     "guard": set(),
     "loop": {"api", "config"},
     "loop.decide": {"config", "loop.journal"},

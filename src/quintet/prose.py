@@ -1,11 +1,14 @@
 """Words for a terminal: lines that end at blanks, commands with notes, numbers with their nouns."""
 
 import shutil
+import sys
 import textwrap
 from collections.abc import Sequence
 from typing import Final, TextIO
 
 WIDTH: Final = 80
+_NARROWEST: Final = 30
+"""columns that a text has beside its head, however narrow the terminal is"""
 
 
 def wrapped(text: str, width: int = WIDTH, indent: str = "", rest: str | None = None) -> str:
@@ -26,6 +29,14 @@ def for_stream(text: str, stream: TextIO, rest: str = "") -> str:
     if not stream.isatty():
         return text
     return wrapped(text, min(shutil.get_terminal_size().columns, WIDTH), rest=rest)
+
+
+def hanging(head: str, text: str) -> str:
+    """A text behind its head, wrapped below itself on a terminal; one line where standard output is no terminal."""
+    if not sys.stdout.isatty():
+        return f"{head}{text}"
+    width = max(shutil.get_terminal_size().columns, len(head) + _NARROWEST)
+    return wrapped(text, width, head, rest=" " * len(head))
 
 
 def plural(number: int, noun: str) -> str:

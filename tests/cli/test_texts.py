@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 import quintet
-from quintet.cli.main import SECTIONS, cli
+from quintet.cli.commands import SECTIONS
+from quintet.cli.main import cli
 from quintet.config import TABLE
 from quintet.config.kinds import Choice, Seconds
 from quintet.config.words import allowed_words, default_words, sections

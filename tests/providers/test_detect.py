@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from quintet.cli.detect import detect_command
+from quintet.cli.commands import detect_command
 from quintet.errors import QuintetError
 from quintet.providers.registry import provider_names
 from tests.providers.judging import RIGHT

@@ -1,26 +1,43 @@
-"""`quintet clean`: shown first, asked for, then removed."""
+"""`quintet clean`: list what old runs have left, ask, and remove it."""
 
 import sys
+from pathlib import Path
 
 import click
 
 from quintet.errors import QuintetError, RunError
-from quintet.setup.leftovers import Leftover
+from quintet.program import program
+from quintet.prose import plural
+from quintet.setup.leftovers import Leftover, dead_terminals, dead_word, ended_sessions, old_runs
 
 
-def clean(found: list[Leftover], *, dry_run: bool, yes: bool) -> None:
-    """Remove what was found, unless nobody agrees."""
+def clean(*, wd: Path, terminals: bool, runs: bool, keep: int, dry_run: bool, yes: bool) -> None:
+    """Find what old runs have left, and remove it if the user agrees."""
+    found = [
+        *(ended_sessions() if terminals else ()),
+        *dead_terminals(),
+        *dead_word(wd),
+        *(old_runs(wd, keep) if runs else ()),
+    ]
+    more = not terminals and any(True for _ in ended_sessions())
+    _remove(found, dry_run=dry_run, yes=yes)
+    if more:
+        click.echo(f"Terminals of runs that have ended are still open; {program()} clean --terminals ends them.")
+
+
+def _remove(found: list[Leftover], *, dry_run: bool, yes: bool) -> None:
+    """List what was found, ask, and remove it."""
     if not found:
         click.echo("Nothing is left of old runs.")
         return
     for one in found:
         click.echo(f"  {one.what}: {one.where}")
     if dry_run:
-        click.echo(f"\n{_things(len(found))} would be removed.")
+        click.echo(f"\n{plural(len(found), 'thing')} would be removed.")
         return
     if not yes and not sys.stdin.isatty():
         raise RunError("nothing was removed, because there is nobody to ask; --yes removes without asking")
-    if not yes and not click.confirm(f"\nRemove {_things(len(found))}?"):
+    if not yes and not click.confirm(f"\nRemove {plural(len(found), 'thing')}?"):
         click.echo("Nothing was removed.")
         return
     removed, problems = 0, []
@@ -30,10 +47,6 @@ def clean(found: list[Leftover], *, dry_run: bool, yes: bool) -> None:
             removed += 1
         except (OSError, QuintetError) as error:
             problems.append(str(error))
-    click.echo(f"\n{_things(removed)} removed.")
+    click.echo(f"\n{plural(removed, 'thing')} removed.")
     if problems:
         raise RunError("; ".join(problems))
-
-
-def _things(number: int) -> str:
-    return f"{number} thing{'' if number == 1 else 's'}"

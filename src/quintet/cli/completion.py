@@ -1,4 +1,4 @@
-"""`quintet completion`: what a shell needs to complete commands, options, runs, roles and providers."""
+"""`quintet completion`, and what a shell offers for runs, roles and sessions."""
 
 import os
 from pathlib import Path
@@ -11,14 +11,16 @@ from quintet import files
 from quintet.errors import RunError
 from quintet.program import program
 from quintet.roles import ROLES
+from quintet.server.paths import Places
+from quintet.watch.runs.folders import run_folders
 
 VARIABLE: Final = "_QUINTET_COMPLETE"
-PLACES: Final = {
+INSTALL_PATHS: Final = {
     "bash": "~/.local/share/bash-completion/completions/quintet",
     "zsh": "~/.zfunc/_quintet",
     "fish": "~/.config/fish/completions/quintet.fish",
 }
-"""where each shell looks for completions of the user's"""
+"""where each shell looks for the completions of a user"""
 HINTS: Final = {
     "bash": "New shells complete it, where the package bash-completion is installed.",
     "zsh": "Put this line into ~/.zshrc:  fpath+=~/.zfunc; autoload -Uz compinit; compinit",
@@ -26,24 +28,19 @@ HINTS: Final = {
 }
 
 
-@click.command("completion")
-@click.argument("shell", required=False, type=click.Choice(list(PLACES)))
-@click.option("--install", is_flag=True, help="Write it where the shell looks for it, instead of printing it.")
-def completion_command(shell: str | None, install: bool) -> None:
-    """Print the completion script of a shell, by default of yours, or install it."""
+def completion(shell: str | None, install: bool) -> None:
+    """Print the completion script of a shell, or write it where the shell looks for it."""
     shell = shell or Path(os.environ.get("SHELL", "")).name
-    kind = get_completion_class(shell) if shell in PLACES else None
+    kind = get_completion_class(shell) if shell in INSTALL_PATHS else None
     if kind is None:
-        raise RunError(f"name your shell: {program()} completion {'|'.join(PLACES)}")
-    from quintet.cli.main import cli  # noqa: PLC0415 - the command line is what is completed
-
+        raise RunError(f"name your shell: {program()} completion {'|'.join(INSTALL_PATHS)}")
     # click's own `source` would start bash to look at its release
-    script = kind(cli, {}, "quintet", VARIABLE)
+    script = kind(click.get_current_context().find_root().command, {}, "quintet", VARIABLE)
     text = script.source_template % script.source_vars()
     if not install:
         click.echo(text)
         return
-    path = Path(PLACES[shell]).expanduser()
+    path = Path(INSTALL_PATHS[shell]).expanduser()
     try:
         files.write(path, text + "\n", private=False)
     except OSError as error:
@@ -53,8 +50,6 @@ def completion_command(shell: str | None, install: bool) -> None:
 
 def complete_run(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """The runs of the project."""
-    from quintet.watch.runs.folders import run_folders  # noqa: PLC0415
-
     wd = context.params.get("wd") or Path()
     return [CompletionItem(folder.name) for folder in run_folders(Path(wd)) if folder.name.startswith(begun)]
 
@@ -66,6 +61,4 @@ def complete_role(_context: click.Context, _parameter: click.Parameter, begun: s
 
 def complete_session(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """The sessions that have a socket; whether they live is not asked."""
-    from quintet.server.paths import Places  # noqa: PLC0415
-
     return [CompletionItem(name) for name in Places().session_names() if name.startswith(begun)]

@@ -9,9 +9,8 @@ import click
 
 from quintet.cli.run import run
 from quintet.demo import SCENARIO_FILE, TASK_FILE, prepare
-from quintet.layout import STATE_FILE, TMP
-from quintet.loop.decide.state import State
-from quintet.loop.record.state_file import load_state
+from quintet.execute import Result
+from quintet.layout import TMP
 from quintet.program import program
 from quintet.prose import commands
 from quintet.providers.scripted.provider import SCENARIO_VARIABLE
@@ -42,30 +41,29 @@ def demo(folder: Path | None, *, keep: bool) -> int:
         "cleanup_on_exit": not keep,
     }
     # the user's own settings have no part in it
-    code = run(None, flags, env={SCENARIO_VARIABLE: scenario}, closes=False)
-    state = load_state(project / STATE_FILE)
-    if code or state is None:
-        click.echo("\nThe demo did not reach PASS. What there is of it:", err=True)
-        click.echo(commands(_what_is_left(folder, state, keep=keep)), err=True)
-        return code or 1
-    click.echo(f"{STORY}\nLook at it:\n{commands(_what_is_left(folder, state, keep=keep))}")
+    result = run(None, flags, env={SCENARIO_VARIABLE: scenario}, closes=False)
+    left = commands(_what_is_left(folder, result, keep=keep))
+    if result.exit_code:
+        click.echo(f"\nThe demo did not reach PASS. This is what there is:\n{left}", err=True)
+        return result.exit_code
+    click.echo(f"{STORY}\nLook at it:\n{left}")
     click.echo("\nThe same with real agents, in a project of yours:")
     for words in ("init", 'new "what you want, in one line"', "run tasks/..."):
         click.echo(f"  {program()} {words}")
     return 0
 
 
-def _what_is_left(folder: Path, state: State | None, *, keep: bool) -> list[tuple[str, str]]:
-    """What can be looked at and how it is removed: commands, each with what it does."""
+def _what_is_left(folder: Path, result: Result, *, keep: bool) -> list[tuple[str, str]]:
+    """Commands that show and remove what the demo has left, each with what it does."""
     rows = [(f"cd {shlex.quote(str(folder / 'project'))}", ""), ("git log -p", "what the agents have changed")]
-    if state is not None:
+    if result.run_id:
         rows += [
-            (f"ls {TMP}/{state.run_id}", "every prompt and reply, and report.html"),
+            (f"ls {TMP}/{result.run_id}", "every prompt and reply, and report.html"),
             (f"{program()} dashboard", "the same in the browser"),
         ]
-    if state is not None and keep:
+    if result.run_id and keep:
         rows += [
             (f"{program()} attach {PROGRAMMER}", "its terminal; Ctrl-b d leaves it"),
-            (f"{program()} stop --session {state.session_name}", "ends all five terminals"),
+            (f"{program()} stop --session {result.session}", "end all five terminals"),
         ]
-    return [*rows, (f"rm -r {shlex.quote(str(folder))}", "removes all of the demo")]
+    return [*rows, (f"rm -r {shlex.quote(str(folder))}", "remove all of the demo")]

@@ -1,4 +1,4 @@
-"""`quintet detect`: what the screen readers make of a screen."""
+"""`quintet detect`: the status that a captured screen shows."""
 
 import json
 import re
@@ -17,20 +17,8 @@ OTHER_NAMES = {"claude": "claude_code"}
 ESCAPE_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_()][0-9A-B]?)")
 
 
-@click.command("detect")
-@click.argument("provider")
-@click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option("--jsonl", is_flag=True, help="FILE holds recordings, one JSON object a line; print one status a line.")
-def detect_command(provider: str, file: Path | None, jsonl: bool) -> None:
-    """Print the status that the screen in FILE, or on standard input, shows.
-
-    PROVIDER is codex, claude_code or another one that is shipped. Make such a file with `tmux capture-pane -p`.
-    """
-    detect(provider, file, jsonl)
-
-
 def detect(provider: str, file: Path | None, jsonl: bool) -> None:
-    """Prints one status, or one for each recording."""
+    """Print the status of one screen, or of each recording."""
     found = find_provider(OTHER_NAMES.get(provider, provider))
     if found is None:
         raise QuintetError(f"unknown provider {provider!r}: choose one of {', '.join(sorted(provider_names()))}")

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from quintet.cli.hanging import hanging
 from quintet.config import Settings, load_settings
 from quintet.config.table import OWN_PROVIDERS
 from quintet.errors import ConfigError, RunError
 from quintet.program import program
+from quintet.prose import hanging
 from quintet.setup import openspec
 from quintet.setup.project import LEFT, WRITTEN, installed_agents, write_project
 from quintet.setup.rights import rights

@@ -23,11 +23,6 @@ _ABOUT_SETTINGS: Final = (
     "file; an option counts before a variable, and that before the file."
 )
 
-config_argument = click.argument(
-    "config_file", required=False, type=click.Path(path_type=Path), metavar="[CONFIG.json]"
-)
-files_argument = click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="[CONFIG.json] [TASK.md]")
-
 
 class SettingsCommand(click.Command):
     """A command whose help shows its own options first, then the settings as their page does."""

@@ -1,22 +1,19 @@
-"""`quintet report` and `quintet runs`: what became of the runs of a project."""
+"""`quintet report` and `quintet runs`: the report of a run, and the list of runs."""
 
 from pathlib import Path
 
 import click
 
-from quintet.cli.completion import complete_run
-from quintet.cli.status import wd_option
+from quintet.errors import RunError
+from quintet.watch.report.write import write_report
+from quintet.watch.runs.folders import find_run, read_run, run_folders
+from quintet.watch.runs.formatting import count, duration
+from quintet.watch.runs.model import tokens_of
+from quintet.watch.runs.summary import headline, task_title
 
 
-@click.command("report")
-@click.argument("run", required=False, shell_complete=complete_run)
-@wd_option
-def report_command(run: str | None, wd: Path) -> None:
-    """Write the report of a run, by default of the newest: report.md and report.html in its folder."""
-    from quintet.errors import RunError  # noqa: PLC0415 - each command loads only what it needs
-    from quintet.watch.report.write import write_report  # noqa: PLC0415
-    from quintet.watch.runs.folders import find_run  # noqa: PLC0415
-
+def report(run: str | None, wd: Path) -> None:
+    """Write the report of a run."""
     folder = find_run(wd, run)
     try:
         for path in write_report(folder):
@@ -25,21 +22,14 @@ def report_command(run: str | None, wd: Path) -> None:
         raise RunError(f"{error.filename}: cannot be written ({error.strerror})") from None
 
 
-@click.command("runs")
-@wd_option
-def runs_command(wd: Path) -> None:
-    """List the runs of a project, the newest first."""
-    from quintet.watch.runs.folders import read_run, run_folders  # noqa: PLC0415
-    from quintet.watch.runs.formatting import count, duration  # noqa: PLC0415
-    from quintet.watch.runs.model import tokens_of  # noqa: PLC0415
-    from quintet.watch.runs.summary import headline, task_title  # noqa: PLC0415
-
+def list_runs(wd: Path) -> None:
+    """Print one line for each run."""
     rows = []
     for folder in run_folders(wd):
         run = read_run(folder)
         tokens = tokens_of(run.handoffs)
-        told = f"{count(tokens.total)} tokens" if tokens else "tokens not told"
-        rows.append((folder.name, headline(run), duration(run.seconds()), told, task_title(folder, run.id)))
+        used = f"{count(tokens.total)} tokens" if tokens else "tokens unknown"
+        rows.append((folder.name, headline(run), duration(run.seconds()), used, task_title(folder, run.id)))
     if not rows:
         click.echo("No runs yet.")
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]

@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
-from quintet.cli.hanging import hanging
 from quintet.cli.options import task_named_in
 from quintet.config import Settings, find_config, load_settings
 from quintet.loop.decide.flow import Ask
 from quintet.loop.decide.task import title_of
 from quintet.loop.run.plan import Plan, plan
+from quintet.prose import hanging
 from quintet.roles import ROLES
 from quintet.setup.rights import rights
 

@@ -1,4 +1,4 @@
-"""`quintet config`: the effective settings, for people and for programs."""
+"""`quintet config`: the settings in effect, for people and for programs."""
 
 import io
 import json
@@ -14,7 +14,7 @@ from quintet.config import load_settings, shown
 _WIDEST = 60
 
 
-def show_settings(config_file: Path | None, flags: dict[str, Any], as_json: bool) -> None:
+def show_settings(config_file: Path | None, as_json: bool, **flags: Any) -> None:
     """Print each setting's key, value and origin."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a setting may hold what the terminal cannot show

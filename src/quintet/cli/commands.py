@@ -1,0 +1,323 @@
+"""Every command as a user sees it: its name, its options and its help. `runs` names the function that does the work."""
+
+from pathlib import Path
+
+import click
+
+from quintet.cli.lazy import completes_with, runs
+from quintet.cli.options import SettingsCommand, setting_options
+from quintet.config.table import OWN_PROVIDERS
+
+SHELLS = ("bash", "zsh", "fish")
+FILE = click.Path(path_type=Path)
+PORT = click.IntRange(0, 65535)
+
+config_argument = click.argument("config_file", required=False, type=FILE, metavar="[CONFIG.json]")
+role_completion = completes_with("completion:complete_role")
+run_argument = click.argument("run", required=False, shell_complete=completes_with("completion:complete_run"))
+session_completion = completes_with("completion:complete_session")
+session_option = click.option(
+    "--session",
+    metavar="NAME",
+    help="The session; by default the newest of this directory.",
+    shell_complete=session_completion,
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+plain_option = click.option("--plain", is_flag=True, help="Print one line for each event instead of a live view.")
+wd_option = click.option(
+    "--wd",
+    envvar="WD",
+    default=".",
+    type=click.Path(exists=True, file_okay=False, path_type=Path, resolve_path=True),
+    help="The project; by default the current directory.  [WD]",
+)
+
+# -- first steps
+
+
+@click.command("init")
+@wd_option
+@click.option("--provider", type=click.Choice(OWN_PROVIDERS), help="The agent CLI to use; by default the first found.")
+@click.option("--openspec/--no-openspec", "with_openspec", default=None, help="Set OpenSpec up, or leave it out.")
+@click.option("--yes", is_flag=True, help="Do not ask: set OpenSpec up where it is missing.")
+@runs("init:init")
+def init_command() -> None:
+    """Prepare a project: quintet.json, its schema, a task template, OpenSpec.
+
+    Files that exist are not changed.
+    """
+
+
+@click.command("new")
+@click.argument("task", nargs=-1, metavar="TASK")
+@wd_option
+@click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="The file; else tasks/NAME.md.")
+@runs("tasks:new")
+def new_command() -> None:
+    """Write a task file from one line that says what you want."""
+
+
+@click.command("lint")
+@click.argument("task_file", metavar="TASK.md", type=FILE)
+@json_option
+@runs("tasks:lint_file")
+def lint_command() -> None:
+    """Check a task file. An error (exit code 1) is what a run refuses."""
+
+
+@click.command("doctor", cls=SettingsCommand)
+@config_argument
+@json_option
+@setting_options
+@runs("doctor:doctor")
+def doctor_command() -> None:
+    """Check whether a run can start (exit code 1: it cannot), and say how to fix what is wrong."""
+
+
+@click.command("demo")
+@click.argument("folder", required=False, type=FILE)
+@click.option("--keep", is_flag=True, help="Leave the five terminals running, to look into them.")
+@runs("demo:demo")
+def demo_command() -> None:
+    """Watch the whole loop work in under a minute, with scripted agents, without any account."""
+
+
+# -- a run
+
+
+@click.command("run", cls=SettingsCommand)
+@click.argument("files", nargs=-1, type=FILE, metavar="[CONFIG.json] [TASK.md]")
+@click.option("--dry-run", is_flag=True, help="Print the plan and the first prompt, and start nothing.")
+@plain_option
+@click.option("--json", "as_json", is_flag=True, help="Print the journal, one JSON object a line.")
+@setting_options
+@runs("run:run_command")
+def run_command() -> None:
+    """Carry a task from specification to a passed test, or continue an unfinished run.
+
+    TASK.md is the task file (`quintet new` writes one). CONFIG.json holds settings; without it, quintet.json in the
+    project is read, where there is one.
+    """
+
+
+@click.command("status")
+@run_argument
+@wd_option
+@json_option
+@runs("status:status")
+def status_command() -> None:
+    """Show the state of a run; by default the newest."""
+
+
+@click.command("watch")
+@run_argument
+@wd_option
+@plain_option
+@click.option("--json", "as_json", is_flag=True, help="Print the journal as it grows.")
+@runs("watch:watch")
+def watch_command() -> None:
+    """Watch a run until it ends; by default the newest."""
+
+
+@click.command("dashboard")
+@wd_option
+@click.option("--port", default=9890, show_default=True, type=PORT, help="0: any free port.")
+@runs("serve:dashboard")
+def dashboard_command() -> None:
+    """Serve a page that shows the runs of a project, live and past. It changes nothing."""
+
+
+@click.command("attach")
+@click.argument("role", required=False, shell_complete=role_completion)
+@session_option
+@click.option("--read-only", is_flag=True, help="Only look: what you type is ignored.")
+@runs("terminals:attach_to")
+def attach_command() -> None:
+    """Show a terminal; Ctrl-b d leaves it.
+
+    ROLE is analyst, peer_analyst, programmer, peer_programmer or tester; by default the first.
+    """
+
+
+@click.command("logs")
+@click.argument("role", shell_complete=role_completion)
+@session_option
+@runs("terminals:logs")
+def logs_command() -> None:
+    """Print what a terminal has shown so far.
+
+    ROLE is analyst, peer_analyst, programmer, peer_programmer or tester.
+    """
+
+
+@click.command("stop")
+@run_argument
+@wd_option
+@click.option("--session", metavar="NAME", help="Only this session, of any project.", shell_complete=session_completion)
+@click.option("--all", "everything", is_flag=True, help="All runs and all terminals, of all projects.")
+@click.option("--keep-terminals", is_flag=True, help="Stop only the run's process.")
+@runs("terminals:stop")
+def stop_command() -> None:
+    """Stop the run of this project and end its terminals; quintet run continues it later.
+
+    RUN is one run of the project; by default all of them. Of a run that has ended, the terminals are ended.
+    """
+
+
+# -- afterwards
+
+
+@click.command("report")
+@run_argument
+@wd_option
+@runs("report:report")
+def report_command() -> None:
+    """Write the report of a run, by default of the newest: report.md and report.html in its folder."""
+
+
+@click.command("runs")
+@wd_option
+@runs("report:list_runs")
+def runs_command() -> None:
+    """List the runs of a project, the newest first."""
+
+
+@click.command("clean")
+@wd_option
+@click.option("--terminals", is_flag=True, help="Also end terminals whose run has ended, in all projects.")
+@click.option("--runs", is_flag=True, help="Also remove the folders of this project's old runs.")
+@click.option("--keep", default=1, show_default=True, type=click.IntRange(0), help="With --runs: how many newest stay.")
+@click.option("--dry-run", is_flag=True, help="Only list what would be removed.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@runs("clean:clean")
+def clean_command() -> None:
+    """Remove what old runs have left: dead sockets and the folders of terminals that are gone.
+
+    A run that is at work or can be continued loses nothing.
+    """
+
+
+# -- settings and texts
+
+
+@click.command("config", cls=SettingsCommand)
+@config_argument
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
+@setting_options
+@runs("config:show_settings")
+def config_command() -> None:
+    """Print every setting in effect and where it came from."""
+
+
+@click.group("prompts")
+def prompts_group() -> None:
+    """The texts of the prompts, and your own in their place (the setting prompts_dir)."""
+
+
+@prompts_group.command("list")
+@runs("texts:list_prompts")
+def prompts_list() -> None:
+    """List the texts with the slots that each may use; those with a star it must use."""
+
+
+@prompts_group.command("show")
+@click.argument("name")
+@runs("texts:show_prompt")
+def prompts_show() -> None:
+    """Print a text."""
+
+
+@prompts_group.command("export")
+@click.argument("folder", type=FILE)
+@click.argument("names", nargs=-1)
+@runs("texts:export_prompts")
+def prompts_export() -> None:
+    """Write texts into a folder, by default all, to change them there; prompts_dir names the folder."""
+
+
+@prompts_group.command("check")
+@click.argument("folder", type=FILE)
+@runs("texts:check_prompts")
+def prompts_check() -> None:
+    """Check the texts in a folder, as a run does before it starts."""
+
+
+@click.group("profiles")
+def profiles_group() -> None:
+    """The five agent profiles that Quintet ships."""
+
+
+@profiles_group.command("list")
+@runs("texts:list_profiles")
+def profiles_list() -> None:
+    """List the profiles, one a line."""
+
+
+@profiles_group.command("show")
+@click.argument("name")
+@runs("texts:show_profile")
+def profiles_show() -> None:
+    """Print a profile."""
+
+
+@profiles_group.command("export")
+@click.argument("folder", type=FILE)
+@runs("texts:export_all_profiles")
+def profiles_export() -> None:
+    """Write the profiles into a folder, for instance for another terminal server."""
+
+
+@click.command("completion")
+@click.argument("shell", required=False, type=click.Choice(SHELLS))
+@click.option("--install", is_flag=True, help="Write it where the shell looks for it, instead of printing it.")
+@runs("completion:completion")
+def completion_command() -> None:
+    """Print the completion script of a shell, by default of yours, or install it."""
+
+
+# -- terminals
+
+
+@click.command("ps")
+@runs("terminals:ps")
+def ps_command() -> None:
+    """List the terminals that are there."""
+
+
+@click.command("serve")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Any other than loopback needs QUINTET_TOKEN.")
+@click.option("--port", default=9889, show_default=True, type=PORT)
+@click.option("--no-token", is_flag=True, help="Let everybody in, for clients that know no token.")
+@runs("serve:serve_all")
+def serve_command() -> None:
+    """Serve the terminals of all runs over HTTP."""
+
+
+@click.command("detect")
+@click.argument("provider")
+@click.argument("file", required=False, type=FILE)
+@click.option("--jsonl", is_flag=True, help="FILE holds recordings, one JSON object a line; print one status a line.")
+@runs("detect:detect")
+def detect_command() -> None:
+    """Print the status that the screen in FILE, or on standard input, shows.
+
+    PROVIDER is codex, claude_code or another one that is shipped. Make such a file with `tmux capture-pane -p`.
+    """
+
+
+SECTIONS: dict[str, tuple[click.Command, ...]] = {
+    "First steps": (init_command, new_command, lint_command, doctor_command, demo_command),
+    "A run": (
+        run_command,
+        status_command,
+        watch_command,
+        dashboard_command,
+        attach_command,
+        logs_command,
+        stop_command,
+    ),
+    "Afterwards": (report_command, runs_command, clean_command),
+    "Settings and texts": (config_command, prompts_group, profiles_group, completion_command),
+    "Terminals": (ps_command, serve_command, detect_command),
+}
+"""the sections of the help"""

@@ -1,0 +1,41 @@
+"""The commands around the terminals: ps, attach, logs, stop."""
+
+from pathlib import Path
+
+import click
+
+from quintet.errors import RunError
+from quintet.server.terminal.roster import attach, choose, read_output, roster
+from quintet.setup import stopping
+
+
+def ps() -> None:
+    """Print one line for each terminal."""
+    seats = roster()
+    if not seats:
+        click.echo("No terminals.")
+    for seat in seats:
+        click.echo(
+            f"{seat.session:<24} {seat.role:<16} {seat.terminal_id}  {seat.provider:<12} {seat.status:<20} {seat.cwd}"
+        )
+
+
+def attach_to(role: str | None, session: str | None, read_only: bool) -> None:
+    """Show a terminal in this one."""
+    attach(choose(roster(), role, session)[0], read_only=read_only)
+
+
+def logs(role: str, session: str | None) -> None:
+    """Print the output of a terminal."""
+    click.echo(read_output(choose(roster(), role, session)[0]))
+
+
+def stop(run: str | None, wd: Path, session: str | None, everything: bool, keep_terminals: bool) -> None:
+    """Stop what is named: a run, a session, everything, or the project."""
+    if sum(bool(one) for one in (run, session, everything)) > 1:
+        raise RunError("RUN, --session and --all exclude each other; name one")
+    if everything:
+        stopping.end_all(click.echo, keep_terminals=keep_terminals)
+        return
+    found = stopping.of_session(session) if session else stopping.of_run(wd, run) if run else stopping.in_project(wd)
+    stopping.end(found, click.echo, keep_terminals=keep_terminals)

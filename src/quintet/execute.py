@@ -1,0 +1,126 @@
+"""Carry out a run from its settings to its report: the one way to start a run for a command, a worker and a test."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from quintet.api.client import ApiClient
+from quintet.config import Settings
+from quintet.layout import DISCOVERY, run_folder
+from quintet.loop.decide.state import Status
+from quintet.loop.journal import Event, Noted, RunStopped, Warned
+from quintet.loop.record.store import Listener
+from quintet.loop.run.clock import Clock, RealClock
+from quintet.loop.run.driver import Connect, Driver
+from quintet.loop.run.plan import check_settings
+from quintet.providers.scripted.provider import SCENARIO_VARIABLE
+from quintet.server.http.client import client_of
+from quintet.setup.at_work import at_work
+from quintet.setup.rights import SCRIPTED, rights
+from quintet.watch.report.write import write_report
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """What a run is started with."""
+
+    settings: Settings
+    warnings: Sequence[str] = ()
+    """doubts about the settings, for the journal"""
+    listeners: Sequence[Listener] = ()
+    """each gets every event of the run"""
+    named_task: str = ""
+    """the task as the user has named it; where none is named, an unfinished run goes on without a question"""
+    clock: Clock = RealClock()
+    connect: Connect | None = None
+    """how the terminal server is reached; by default the one at `settings.api`, else one that the run brings along"""
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a run has ended."""
+
+    exit_code: int
+    status: Status
+    """RUNNING where it was stopped; the next start goes on with it"""
+    reason: str = ""
+    """why it was stopped"""
+    run_id: str = ""
+    """empty where it was stopped before it had begun"""
+    folder: Path | None = None
+    """the archive of the run"""
+    report: Path | None = None
+    """the report for a browser"""
+    report_error: str = ""
+    """why there is no report"""
+    session: str = ""
+    """the session of its terminals"""
+    api: str = ""
+    """the server that the terminals are on; empty where it was the run's own"""
+
+
+def execute(spec: RunSpec) -> Result:
+    """Carry a task to its end, or go on with the saved run, and write the report.
+
+    A QuintetError is raised for what keeps a run from starting; whatever stops it later is in the result.
+    """
+    settings, reasons = spec.settings, list[str]()
+
+    def note_reason(event: Event) -> None:
+        if isinstance(event, RunStopped):
+            reasons.append(event.reason)
+
+    check_settings(settings)
+    with at_work(settings.wd), ExitStack() as servers:
+        connect = spec.connect or partial(_connect, settings.wd, servers)
+        driver = Driver(settings, connect, [*spec.listeners, note_reason], spec.clock, spec.named_task)
+        for warning in (*spec.warnings, *_missing_script(settings)):
+            driver.emit(Warned(text=warning))
+        for sentence in _rights(settings):
+            driver.emit(Noted(text=sentence))
+        code, state = driver.run(), driver.state
+        result = Result(
+            code, state.final_status, "".join(reasons[-1:]), state.run_id, session=state.session_name, api=state.api
+        )
+        return _with_report(result, settings.wd) if result.run_id else result
+
+
+def _with_report(result: Result, wd: Path) -> Result:
+    """Write the report. The outcome of a run does not depend on it."""
+    folder = run_folder(wd, result.run_id)
+    try:
+        return replace(result, folder=folder, report=write_report(folder, at_end=True)[1])
+    except OSError as error:
+        return replace(result, folder=folder, report_error=str(error))
+
+
+def _rights(settings: Settings) -> Iterator[str]:
+    """What the agents may do, and how to change that."""
+    if found := rights(settings):
+        yield from filter(None, (found.told, found.change))
+
+
+def _missing_script(settings: Settings) -> Iterator[str]:
+    """A warning where scripted agents have no script: they would give the same reply for hours."""
+    if os.environ.get(SCENARIO_VARIABLE) or settings.api:
+        return
+    names = [
+        name for name, agent in settings.agents.items() if agent.provider == SCRIPTED and "--scenario" not in agent.args
+    ]
+    if names:
+        yield f"{', '.join(names)}: without a script they say only: Done.; set {SCENARIO_VARIABLE} to a scenario file"
+
+
+def _connect(wd: Path, servers: ExitStack, api: str, sessions: Sequence[str]) -> ApiClient:
+    """A client of the server at the address; without an address, of a server that is started for this run."""
+    if api:
+        return client_of(api, str(wd))
+    from quintet.server.http.embedded import EmbeddedServer  # noqa: PLC0415 - half a second that a run with `api` saves
+    from quintet.watch.dashboard.routes import Pages  # noqa: PLC0415
+
+    pages = Pages(lambda: [wd], lasting=False)
+    server = servers.enter_context(EmbeddedServer(sessions, discovery=wd / DISCOVERY, pages=pages))
+    return ApiClient(server.url, str(wd), token=server.token)

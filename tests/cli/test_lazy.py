@@ -1,0 +1,46 @@
+"""Commands are declared in one place and loaded when they run: the two sides fit, and help loads little."""
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from quintet.cli.lazy import load
+from quintet.cli.main import cli
+from tests.docs.test_commands_page import commands
+
+HEAVY = ("fastapi", "httpx", "pydantic", "rich", "uvicorn")
+ALL = dict(commands(cli, "quintet"))
+
+
+@pytest.mark.parametrize("path", ALL)
+def test_the_function_of_a_command_takes_what_the_command_gives(path: str) -> None:
+    command: click.Command = ALL[path]
+    parameters = inspect.signature(load(getattr(command.callback, "target"))).parameters.values()  # noqa: B009
+    named = {one.name for one in parameters if one.kind is not one.VAR_KEYWORD}
+    given = {one.name for one in command.params}
+    assert named <= given
+    assert named == given or any(one.kind is one.VAR_KEYWORD for one in parameters)
+
+
+def loaded_by(*words: str) -> set[str]:
+    """The heavy packages that a command loads."""
+    code = f"import sys; from quintet.cli.main import cli; cli({[*words]}, standalone_mode=False); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    return set(HEAVY) & set(done.stdout.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize("words", [("--help",), ("run", "--help"), ("doctor", "--help"), ("watch", "--help")])
+def test_help_is_quick(words: tuple[str, ...]) -> None:
+    assert loaded_by(*words) == set()
+
+
+@pytest.mark.parametrize("words", [("ps",), ("profiles", "list"), ("runs",), ("lint", "TASK.md")])
+def test_a_command_that_serves_nothing_loads_no_server(words: tuple[str, ...], tmp_path: Path) -> None:
+    task = tmp_path / "TASK.md"
+    task.write_text("*** ORIGINAL EXPLORE SUMMARY ***\nx\n*** SCENARIO TEST ***\ny\n")
+    given = [str(task) if word == "TASK.md" else word for word in words]
+    assert loaded_by(*given).isdisjoint({"fastapi", "uvicorn"})
