@@ -102,6 +102,15 @@ def reading(path: Path, below: Path | None = None) -> Iterator[IO[bytes]]:
             yield file
 
 
+def read(path: Path, most: int, below: Path | None = None) -> bytes:
+    """All of a file that has at most so many bytes; no pipe, device or huge file keeps anybody waiting."""
+    with reading(path, below) as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, "it is too large", str(path))
+    return data
+
+
 def look(path: Path, below: Path | None = None) -> os.stat_result | None:
     """What is at a path, itself and not what it links to; None where nothing is."""
     try:

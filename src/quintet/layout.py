@@ -11,6 +11,8 @@ TMP: Final = Path(".tmp")
 RESPONSE_DIR: Final = TMP / "agent-responses"
 PID_FILE: Final = TMP / "quintet.pid"
 DISCOVERY: Final = TMP / "server.json"
+LONGEST_WORD: Final = 4096
+"""bytes that are read of a file with which a process says where it is"""
 """where the server of a run says how to reach it"""
 STATE: Final = "quintet-state.json"
 STATE_FILE: Final = TMP / STATE

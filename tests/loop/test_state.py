@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quintet import files
 from quintet.errors import StateError
 from quintet.loop.decide.flow import Ask, Finished, next_step
 from quintet.loop.decide.prompts import Prompts
 from quintet.loop.decide.state import TURNS, State, Status, Terminal, Turn
-from quintet.loop.record.state_file import load_state, put_aside, save_state
+from quintet.loop.record.state_file import LARGEST, load_state, put_aside, save_state
 from quintet.roles import ANALYST, ROLES, Phase
 from tests.loop.runs import TASK, settings
 from tests.loop.texts import many, readable_texts, strange_text
@@ -116,19 +117,26 @@ def test_what_is_no_state_is_an_error_that_names_the_file(path: Path, content: b
 
 def test_a_folder_in_its_place_is_an_error(path: Path) -> None:
     path.mkdir()
-    with pytest.raises(StateError, match=r"state\.json: cannot be read \(Is a directory\)"):
+    with pytest.raises(StateError, match=r"state\.json: cannot be read \(it is no regular file\)"):
         load_state(path)
     with pytest.raises(StateError, match=r"state\.json: cannot be written"):
         save_state(State(), path)
     assert list(path.parent.iterdir()) == [path]
 
 
+def test_a_file_that_is_too_large_for_a_state_is_an_error(path: Path) -> None:
+    path.touch()
+    os.truncate(path, LARGEST + 1)
+    with pytest.raises(StateError, match=r"state\.json: cannot be read \(it is too large\)"):
+        load_state(path)
+
+
 def test_an_unreadable_file_is_an_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any, **__: Any) -> str:
+    def refuse(*_: Any, **__: Any) -> bytes:
         raise PermissionError(13, "Permission denied")
 
     path.write_text("{}")
-    monkeypatch.setattr(Path, "read_text", refuse)
+    monkeypatch.setattr(files, "read", refuse)
     with pytest.raises(StateError, match=r"state\.json: cannot be read \(Permission denied\)"):
         load_state(path)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from quintet.errors import RunError
+from quintet.errors import QuintetError, RunError
 from quintet.loop.decide.state import State, Status, Terminal
 from quintet.loop.journal import RunFinished, RunStarted
 from quintet.loop.record.journal_file import Journal
@@ -259,3 +259,28 @@ def test_a_run_that_went_on_in_the_meantime_keeps_its_terminals(desk: Desk, monk
     saved(desk.wd, NEWER)
     found.remove()
     assert ended == [SESSION]
+
+
+def test_the_runs_of_another_project_behind_a_link_are_left_alone(desk: Desk, tmp_path: Path) -> None:
+    other = run_folder(tmp_path / "other", RUN)
+    (desk.wd / ".tmp").symlink_to(other.parent)
+    done = desk.quintet("clean", "--runs", "--keep", "0", "--yes")
+    assert (done.exit_code, other.exists()) == (0, True), done.output
+    (desk.wd / ".tmp").unlink()
+    (desk.wd / ".tmp").mkdir()
+    (desk.wd / ".tmp" / NEWER).symlink_to(other)
+    done = desk.quintet("clean", "--runs", "--keep", "0", "--yes")
+    assert (done.exit_code, other.exists()) == (0, True), done.output
+
+
+@pytest.mark.parametrize("name", [".tmp/quintet-state.json", ".tmp/server.json"])
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_what_would_be_read_for_ever_is_not_read(desk: Desk, name: str, kind: str) -> None:
+    run_folder(desk.wd, RUN)
+    path = desk.wd / name
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/zero")
+    for words in (["clean", "--runs", "--yes"], ["status"], ["runs"], ["stop"]):
+        assert isinstance(desk.quintet(*words).exception, QuintetError | SystemExit | None), words

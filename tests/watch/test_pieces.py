@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -12,6 +13,7 @@ import pytest
 from quintet.errors import RunError
 from quintet.loop import journal
 from quintet.loop.decide.state import State
+from quintet.loop.record.journal_file import LONGEST_LINE, Journal
 from quintet.loop.record.lock import directory_lock
 from quintet.loop.record.state_file import save_state
 from quintet.roles import ANALYST
@@ -245,3 +247,30 @@ def test_the_explore_summary_of_a_prompt() -> None:
     assert _explored("Explore summary:\none\nRounds") == ""
     assert _explored("The Explore summary:\none\nRound 1") == ""
     assert _explored("Explore summary:\n\nRound 1") == ""
+
+
+@pytest.mark.parametrize("name", ["a\nline", "20260101-000000-aaaaaa\x1b[31m", "..x", "-x"])
+def test_a_folder_whose_name_is_no_run_s_is_not_listed(tmp_path: Path, name: str) -> None:
+    """Its name would be printed: it could hold control characters, or look like another line."""
+    (tmp_path / ".tmp" / name).mkdir(parents=True)
+    (tmp_path / ".tmp" / name / "journal.jsonl").touch()
+    assert run_folders(tmp_path) == []
+
+
+def test_a_line_that_is_too_long_for_an_event_takes_no_memory(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    Journal(path).write(journal.Warned(text="before"))
+    os.truncate(path, 400_000_000)
+    Journal(path).write(journal.Warned(text="behind"))
+    tracemalloc.start()
+    try:
+        assert [event.text for event in Journal(path).read() if isinstance(event, journal.Warned)] == [
+            "before",
+            "behind",
+        ]
+        tail = Tail(path)
+        assert [event.text for event in tail.news() if isinstance(event, journal.Warned)] == ["before", "behind"]
+        assert tail.news() == []
+        assert tracemalloc.get_traced_memory()[1] < 6 * LONGEST_LINE
+    finally:
+        tracemalloc.stop()

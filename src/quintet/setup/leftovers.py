@@ -11,8 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from quintet import files
 from quintet.errors import QuintetError, RunError, ServerError, StateError
-from quintet.layout import DISCOVERY, STATE_FILE, TMP
+from quintet.layout import DISCOVERY, LONGEST_WORD, STATE_FILE, TMP
 from quintet.loop.decide.state import State, Status
 from quintet.loop.record.lock import worker
 from quintet.loop.record.state_file import load_state
@@ -69,11 +70,11 @@ def dead_word(wd: Path) -> Iterator[Leftover]:
     """The note of a server that died without taking it back."""
     path = wd / DISCOVERY
     try:
-        pid = json.loads(path.read_text(encoding="utf-8")).get("pid")
+        pid = json.loads(files.read(path, LONGEST_WORD, wd)).get("pid")
         os.kill(pid, 0)
     except ProcessLookupError:
         yield Leftover("the note of a server that is gone", str(path), partial(path.unlink, missing_ok=True))
-    except (OSError, ValueError, AttributeError, TypeError, OverflowError):
+    except (OSError, ValueError, AttributeError, TypeError, OverflowError, RecursionError):
         return
 
 
@@ -111,7 +112,7 @@ def old_runs(wd: Path, keep: int) -> Iterator[Leftover]:
     saved = _saved(wd)
     current = saved.run_id if saved and saved.final_status is Status.RUNNING else ""
     for folder in run_folders(wd)[keep:]:
-        if folder.name != current and not folder.is_symlink():
+        if folder.name != current:
             yield Leftover("the folder of an old run", str(folder), partial(_remove_run, wd, folder))
 
 

@@ -4,12 +4,16 @@ import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 from quintet import files
 from quintet.loop.journal import (
     Event,
     read_line,
 )
+
+LONGEST_LINE: Final = 16_000_000
+"""bytes of an event; what is longer was not written by a run, and is passed over in pieces"""
 
 
 class Journal:
@@ -35,6 +39,6 @@ class Journal:
         if not self.path.exists():
             return
         with self.path.open("rb") as file:
-            for line in file:
+            while line := file.readline(LONGEST_LINE):
                 if event := read_line(line):
                     yield event

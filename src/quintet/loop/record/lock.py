@@ -10,13 +10,11 @@ from typing import Final, NamedTuple
 
 from quintet import files
 from quintet.errors import RunError
-from quintet.layout import PID_FILE
+from quintet.layout import LONGEST_WORD, PID_FILE
 from quintet.loop.record.responses import make_tmp
 from quintet.processes import PROC, start_time
 from quintet.program import program
 
-_LONGEST_WORD: Final = 200
-"""bytes that are read of the file which names the process"""
 _TRIES: Final = 10
 _PAUSE: Final = 0.02
 """between two tries to get the lock: whoever only looks whether it is held has it for an instant"""
@@ -109,8 +107,7 @@ def sign_again(wd: Path) -> None:
 def _signature(wd: Path) -> Process:
     """The process that has signed last; 0 where nobody has."""
     try:
-        with files.reading(wd / PID_FILE, wd) as file:
-            pid, _, started = file.read(_LONGEST_WORD).decode("ascii").strip().partition(" ")
+        pid, _, started = files.read(wd / PID_FILE, LONGEST_WORD, wd).decode("ascii").strip().partition(" ")
         return Process(int(pid), started)
     except (OSError, ValueError):
         return Process(0, "")

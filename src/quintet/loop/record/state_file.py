@@ -13,12 +13,10 @@ from quintet.loop.decide.state import TURNS, State, Status, Terminal, Turn
 from quintet.roles import ROLES, Phase
 
 VERSION: Final = 1
-
-
+LARGEST: Final = 200_000_000
+"""bytes of a file that could be a state: replies of 2 MB each, with every character escaped"""
 _MOST: Final = 2**63 - 1
 """of any number here; a time in nanoseconds is the largest"""
-
-
 T = TypeVar("T", bound=StrEnum)
 
 
@@ -36,7 +34,7 @@ def save_state(state: State, path: Path, now: datetime | None = None, *, below: 
 def load_state(path: Path, default_provider: str = "") -> State | None:
     """The saved state, or None where there is none. StateError where there is something that is no state."""
     try:
-        text = path.read_text(encoding="utf-8-sig", errors="replace")
+        text = files.read(path, LARGEST).decode("utf-8-sig", "replace")
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -3,7 +3,7 @@
 import os
 import re
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +11,7 @@ from quintet.errors import RunError, StateError
 from quintet.layout import JOURNAL, STATE, TMP
 from quintet.loop.decide.state import State, Status
 from quintet.loop.journal import Event, read_line
-from quintet.loop.record.journal_file import Journal
+from quintet.loop.record.journal_file import LONGEST_LINE, Journal
 from quintet.loop.record.lock import is_locked
 from quintet.loop.record.state_file import load_state
 from quintet.program import program
@@ -24,9 +24,15 @@ _LONGEST_TEXT: Final = 2_000_000
 
 
 def run_folders(wd: Path) -> list[Path]:
-    """The folders of all runs, the newest first; run ids begin with their time."""
+    """The folders of all runs, the newest first; run ids begin with their time.
+
+    What a link leads to belongs to somebody else, and a name that is no run's could be anything.
+    """
     try:
-        entries = [entry for entry in (wd / TMP).iterdir() if (entry / JOURNAL).is_file()]
+        if (wd / TMP).is_symlink():
+            return []
+        entries = [entry for entry in (wd / TMP).iterdir() if is_run_id(entry.name) and not entry.is_symlink()]
+        entries = [entry for entry in entries if (entry / JOURNAL).is_file()]
     except OSError:
         return []
     return sorted(entries, key=lambda entry: entry.name, reverse=True)
@@ -130,15 +136,25 @@ class Tail:
                 if file.seek(0, os.SEEK_END) < self._position:  # deleted by an agent, and begun anew
                     self._position, self._torn, self.run = 0, [], Run()
                 file.seek(self._position)
-                data = file.read()
+                events = [
+                    event
+                    for data in iter(partial(file.read, LONGEST_LINE), b"")
+                    for line in self._lines(data)
+                    if (event := read_line(line))
+                ]
         except OSError:
             return []
+        self.run = fold_all(self.run, events)
+        return events
+
+    def _lines(self, data: bytes) -> list[bytes]:
+        """The lines that end in a piece; what is too long to be an event is not kept."""
         self._position += len(data)
         *lines, rest = data.split(b"\n")
         if lines:
             lines[0] = b"".join([*self._torn, lines[0]])
             self._torn = []
+        elif sum(map(len, self._torn)) > LONGEST_LINE:
+            self._torn = []
         self._torn.append(rest)
-        events = [event for line in lines if (event := read_line(line))]
-        self.run = fold_all(self.run, events)
-        return events
+        return lines

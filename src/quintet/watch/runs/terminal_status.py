@@ -8,7 +8,8 @@ from urllib.parse import quote
 
 import httpx
 
-from quintet.layout import DISCOVERY
+from quintet import files
+from quintet.layout import DISCOVERY, LONGEST_WORD
 from quintet.watch.runs.model import Run
 from quintet.watch.runs.progress import AtWork
 
@@ -26,7 +27,7 @@ class Server:
 def find_server(wd: Path) -> Server | None:
     """The server of the run in a directory, by the file that it leaves there while it lives."""
     try:
-        word: Any = json.loads((wd / DISCOVERY).read_text(encoding="utf-8"))
+        word: Any = json.loads(files.read(wd / DISCOVERY, LONGEST_WORD, wd))
         url, token = word["url"], word.get("token", "")
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
