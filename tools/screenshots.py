@@ -25,8 +25,8 @@ sys.path.insert(0, str(ROOT))
 from quintet.demo import SCENARIO_FILE, prepare  # noqa: E402
 from quintet.demo.script import SCENARIO  # noqa: E402
 from quintet.layout import JOURNAL  # noqa: E402
-from quintet.watch.console.live import Picture  # noqa: E402
-from quintet.watch.runs.folders import Tail, run_folders  # noqa: E402
+from quintet.watch.console.live_view import LiveFrame  # noqa: E402
+from quintet.watch.runs.folders import JournalTail, run_folders  # noqa: E402
 from quintet.watch.runs.summary import task_title  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
@@ -87,7 +87,7 @@ def while_it_runs(browser: Browser, project: Path) -> None:
     """In round 2, while the programmer is at work: its terminal and the tester's verdict are what there is to see."""
     tail = follow(project)
     while not (tail.run.round == 2 and tail.run.handoffs[-1].cycle == 2):
-        tail.news()
+        tail.read_new()
         assert tail.run.status == "RUNNING", "too late"
         time.sleep(0.1)
     word = json.loads((project / ".tmp" / "server.json").read_text(encoding="utf-8"))
@@ -114,18 +114,18 @@ def after_it(browser: Browser, project: Path) -> None:
         page.close()
 
 
-def follow(project: Path) -> Tail:
+def follow(project: Path) -> JournalTail:
     deadline = time.monotonic() + 60
     while not run_folders(project):
         assert time.monotonic() < deadline, "the run did not begin"
         time.sleep(0.1)
-    return Tail(run_folders(project)[0] / JOURNAL)
+    return JournalTail(run_folders(project)[0] / JOURNAL)
 
 
-def terminal_view(tail: Tail, project: Path) -> None:
+def terminal_view(tail: JournalTail, project: Path) -> None:
     """The live view, as rich draws it for a window of 100 columns."""
-    picture = Picture(title=task_title(run_folders(project)[0], tail.run.id))
-    for event in Tail(tail.path).news():
+    picture = LiveFrame(title=task_title(run_folders(project)[0], tail.run.id))
+    for event in JournalTail(tail.path).read_new():
         picture.add(event)
     console = Console(record=True, width=100, height=32, file=io.StringIO(), force_terminal=True)
     console.print(picture.draw(100, 30))

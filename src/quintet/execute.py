@@ -20,7 +20,7 @@ from quintet.providers.scripted.provider import SCENARIO_VARIABLE
 from quintet.server.http.client import client_of
 from quintet.setup.at_work import at_work
 from quintet.setup.rights import SCRIPTED, rights
-from quintet.watch.report.write import write_report
+from quintet.watch.report.write_report import write_report
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,8 @@ def _connect(wd: Path, servers: ExitStack, api: str, sessions: Sequence[str]) ->
     if api:
         return client_of(api, str(wd))
     from quintet.server.http.embedded import EmbeddedServer  # noqa: PLC0415 - half a second that a run with `api` saves
-    from quintet.watch.dashboard.routes import Pages  # noqa: PLC0415
+    from quintet.watch.dashboard.routes import DashboardRoutes  # noqa: PLC0415
 
-    pages = Pages(lambda: [wd], lasting=False)
+    pages = DashboardRoutes(lambda: [wd], lasting=False)
     server = servers.enter_context(EmbeddedServer(sessions, discovery=wd / DISCOVERY, pages=pages))
     return ApiClient(server.url, str(wd), token=server.token)

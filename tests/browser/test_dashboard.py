@@ -151,7 +151,7 @@ def test_a_finished_run_read_with_the_keyboard_and_a_server_that_restarts(page: 
 
         board.kill()
         board.wait()
-        expect(page.locator("#link")).to_contain_text("away", timeout=PATIENCE)
+        expect(page.locator("#link")).to_contain_text("no connection", timeout=PATIENCE)
         board = project.start("dashboard", "--port", str(port))
         _told(board)
         expect(page.locator("#link")).to_have_text("live", timeout=PATIENCE)

@@ -15,15 +15,15 @@ from quintet.errors import ApiError
 from quintet.loop.journal import Event
 from quintet.loop.record.journal_file import Journal
 from quintet.roles import ROLES
-from quintet.watch.console.live import Picture
-from quintet.watch.dashboard.run_json import tell_handoff, tell_run
-from quintet.watch.report.report_html import page
-from quintet.watch.report.write import markdown
+from quintet.watch.console.live_view import LiveFrame
+from quintet.watch.dashboard.run_json import handoff_json, run_json
+from quintet.watch.report.report_html import report_html
+from quintet.watch.report.report_markdown import report_markdown
 from quintet.watch.runs.event_lines import line_for
-from quintet.watch.runs.folders import Tail, is_at_work, read_text
-from quintet.watch.runs.model import run_from
+from quintet.watch.runs.folders import JournalTail, has_process, read_text
+from quintet.watch.runs.model import run_from_events
 from quintet.watch.runs.summary import summarise
-from quintet.watch.runs.terminal_status import find_server, statuses
+from quintet.watch.runs.terminal_status import find_server, terminal_statuses
 from tests.fuzz.files import FOLDER, written
 from tests.fuzz.hostile import as_bytes, json_object, json_objects, json_values, one_of, replies, texts
 from tests.fuzz.properties import holds, one_line
@@ -67,20 +67,20 @@ def _told(data: bytes) -> Iterator[str]:
     """Everything that is shown of a run."""
     folder = written(data, "w/.tmp/run/journal.jsonl").parent
     events = list(Journal(folder / "journal.jsonl").read())
-    tail = Tail(folder / "journal.jsonl")
-    assert len(tail.news()) >= len(events) - 1  # a last line without its end is not whole yet
+    tail = JournalTail(folder / "journal.jsonl")
+    assert len(tail.read_new()) >= len(events) - 1  # a last line without its end is not whole yet
     yield from map(line_for, events)
-    run = run_from(events)
-    yield json.dumps(tell_run(run, "title", events), allow_nan=False)
-    yield from (json.dumps(tell_handoff(folder, run, handoff)) for handoff in run.handoffs)
+    run = run_from_events(events)
+    yield json.dumps(run_json(run, "title", events), allow_nan=False)
+    yield from (json.dumps(handoff_json(folder, run, handoff)) for handoff in run.handoffs)
     summary = summarise(folder)
-    yield markdown(summary)
-    yield page(summary)
+    yield report_markdown(summary)
+    yield report_html(summary)
     console = Console(file=StringIO(), width=100)
     for width, height in ((40, 10), (100, 40)):
-        console.print(Picture(run, "title", {}, events).draw(width, height))
-    is_at_work(FOLDER / "w", run)
-    statuses(FOLDER / "w", run)
+        console.print(LiveFrame(run, "title", {}, events).draw(width, height))
+    has_process(FOLDER / "w", run)
+    terminal_statuses(FOLDER / "w", run)
 
 
 @holds("journal lines", journals)
@@ -114,8 +114,8 @@ def what_is_noted_of_changes_is_shown_as_text(data: bytes) -> None:
     folder = written(data, "w/.tmp/run/changes.json").parent
     written(b"", "w/.tmp/run/journal.jsonl")
     summary = summarise(folder)
-    markdown(summary).encode("utf-8")
-    assert "<b>" not in page(summary)
+    report_markdown(summary).encode("utf-8")
+    assert "<b>" not in report_html(summary)
     (folder / "changes.json").unlink()
 
 
@@ -128,7 +128,7 @@ def a_servers_word_is_an_address_here_or_none(data: bytes) -> None:
     written(data, "v/.tmp/quintet.pid")
     server = find_server(FOLDER / "v")
     assert server is None or httpx.URL(server.url).host in ("127.0.0.1", "localhost", "::1")
-    is_at_work(FOLDER / "v", run_from([]))
+    has_process(FOLDER / "v", run_from_events([]))
 
 
 @holds("journal lines", st.text(st.characters(codec=None), max_size=300))

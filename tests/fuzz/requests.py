@@ -19,7 +19,7 @@ from quintet.server.paths import Places
 from quintet.server.terminal.hub import Hub
 from quintet.server.terminal.session import Wish
 from quintet.server.terminal.terminal import Terminal
-from quintet.watch.dashboard.routes import Pages
+from quintet.watch.dashboard.routes import DashboardRoutes
 from tests.fuzz.files import FOLDER
 from tests.fuzz.hostile import any_text, as_bytes, json_objects, json_values, one_of, texts
 from tests.fuzz.properties import holds
@@ -47,7 +47,9 @@ class Application:
     def __init__(self) -> None:
         (FOLDER / "http").mkdir(exist_ok=True)
         places = Places(FOLDER / "q")
-        self.app = create_app(lambda: NoTerminals(places, ()), token=TOKEN, pages=Pages(lambda: [FOLDER / "http"]))
+        self.app = create_app(
+            lambda: NoTerminals(places, ()), token=TOKEN, pages=DashboardRoutes(lambda: [FOLDER / "http"])
+        )
         self.loop = asyncio.new_event_loop()
         self._life = self.app.router.lifespan_context(self.app)
         self.loop.run_until_complete(self._life.__aenter__())
@@ -148,7 +150,7 @@ def every_request_has_an_answer(found: Any) -> None:
     answer = application().ask(method, path, query, headers, body)
     assert 200 <= answer.status < 500, answer
     if not let_in and (b"authorization", b"Bearer secret") not in headers:
-        open_paths = Pages.open_paths
+        open_paths = DashboardRoutes.open_paths
         assert answer.status >= 400 or path in open_paths, answer
     if (b"content-type", b"application/json") in answer.headers and method != "HEAD":
         json.loads(answer.body)

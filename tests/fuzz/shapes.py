@@ -21,12 +21,12 @@ from quintet.providers.screen import Screen
 from quintet.roles import ROLES, Phase
 from quintet.server.terminal.input import clean
 from quintet.server.terminal.picture import _only_colours
-from quintet.watch.dashboard.run_json import tell_handoff, tell_run
-from quintet.watch.report.report_html import page
-from quintet.watch.report.write import markdown
-from quintet.watch.runs.folders import Tail
+from quintet.watch.dashboard.run_json import handoff_json, run_json
+from quintet.watch.report.report_html import report_html
+from quintet.watch.report.report_markdown import report_markdown
+from quintet.watch.runs.folders import JournalTail
 from quintet.watch.runs.formatting import one_line
-from quintet.watch.runs.model import run_from
+from quintet.watch.runs.model import run_from_events
 from quintet.watch.runs.summary import summarise
 from tests.fuzz.files import FOLDER, written
 from tests.fuzz.journals import TIMES
@@ -176,21 +176,21 @@ def _journals() -> Iterator[Case]:
     def told(data: bytes) -> None:
         folder = written(data, "g/.tmp/run/journal.jsonl").parent
         events = list(Journal(folder / "journal.jsonl").read())
-        run = run_from(events)
-        tell_run(run, "", events)
+        run = run_from_events(events)
+        run_json(run, "", events)
         summary = summarise(folder)
-        markdown(summary)
-        page(summary)
+        report_markdown(summary)
+        report_html(summary)
 
     def torn(size: int) -> Callable[[], object]:
         path = written(b"", "g/.tmp/run/journal.jsonl")
-        tail = Tail(path)
+        tail = JournalTail(path)
 
         def grow() -> None:
             for _ in range(size // 250):
                 with path.open("ab") as file:
                     file.write(b"x" * 250)
-                tail.news()
+                tail.read_new()
 
         return grow
 
@@ -229,9 +229,9 @@ def _handoff(shape: str, size: int) -> Callable[[], object]:
     def show() -> None:
         summary = summarise(folder)
         for handoff in summary.run.handoffs:
-            tell_handoff(folder, summary.run, handoff)
-        markdown(summary)
-        page(summary)
+            handoff_json(folder, summary.run, handoff)
+        report_markdown(summary)
+        report_html(summary)
 
     return show
 

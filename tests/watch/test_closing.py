@@ -9,7 +9,7 @@ import pytest
 from quintet.loop import journal
 from quintet.loop.journal import Event
 from quintet.roles import ANALYST, TESTER
-from quintet.watch.console.closing import closing
+from quintet.watch.console.pass_screen import pass_screen
 from quintet.watch.runs.changes import Changes, FileChange
 from quintet.watch.runs.summary import Summary, summarise
 from tests.watch.events import at, sent, started, taken, verdict_of, write
@@ -27,7 +27,7 @@ def passed(*more: Event, cleaned_up: bool = False) -> list[Event]:
 def screen(tmp_path: Path, events: list[Event], **changes: object) -> str:
     summary: Summary = summarise(write(tmp_path / ".tmp" / RUN, events))
     summary = replace(summary, **changes)  # type: ignore[arg-type]
-    text = closing(summary, summary.folder / "report.html", cwd=tmp_path)
+    text = pass_screen(summary, summary.folder / "report.html", cwd=tmp_path)
     lines = text.split("\n")
     assert len(lines) <= 22, "with a prompt below it, it fits 24 lines"
     assert max(map(len, lines)) <= 80
@@ -46,20 +46,20 @@ def test_it_says_what_changed(tmp_path: Path) -> None:
 
 
 def test_it_says_what_the_result_rests_on(tmp_path: Path) -> None:
-    assert "It rests on the tester's word alone." in screen(tmp_path, passed())
+    assert "The PASS rests on the tester's report alone." in screen(tmp_path, passed())
     verified = at(55, journal.Verified(round=1, command="make test", exit_code=0))
     text = screen(tmp_path, passed(verified))
-    assert "PASS: make test (exit code 0)." in " ".join(text.split())
-    assert "word alone" not in text
+    assert "which ended with exit code 0: make test" in " ".join(text.split())
+    assert "report alone" not in text
     used_up = at(52, journal.ReviewsUsedUp(phase="analyst", round=1, cycles=3))
-    assert "1 phase went on without an approved review" in screen(tmp_path, passed(used_up))
+    assert "1 phase continued without an approved review" in screen(tmp_path, passed(used_up))
 
 
 def test_it_says_what_still_runs_and_what_ends_it(tmp_path: Path) -> None:
     assert f"Still running: 5 agents, idle in their terminals. This ends them:\n  quintet stop {RUN}" in screen(
         tmp_path, passed()
     )
-    assert "Nothing of it is running any more." in screen(tmp_path, passed(cleaned_up=True))
+    assert "None of its agents is still running." in screen(tmp_path, passed(cleaned_up=True))
 
 
 def test_it_says_what_to_do_next(tmp_path: Path) -> None:
@@ -88,14 +88,14 @@ def test_a_run_that_passes_ends_with_it(how: str) -> None:
         code, output = project.call("run", how)
     assert code == 0, output
     assert ("1 file changed, 2 lines added, 0 removed" in output) is (how == "--plain")
-    assert ("It rests on the tester's word alone." in output) is (how == "--plain")
+    assert ("The PASS rests on the tester's report alone." in output) is (how == "--plain")
 
 
 def test_a_run_that_fails_has_none() -> None:
     with scripted(story()) as project:
         code, output = project.call("run", "--plain", MAX_ROUNDS="1")
     assert code == 1, output
-    assert "It rests on" not in output
+    assert "The PASS rests on" not in output
 
 
 def test_a_task_that_is_no_utf8_can_be_printed(tmp_path: Path) -> None:

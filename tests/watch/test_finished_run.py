@@ -25,9 +25,9 @@ from quintet.loop.journal import (
     TEST_EVIDENCE,
 )
 from quintet.roles import ROLES, TESTER
+from quintet.watch.runs.condensation import condensed_texts
 from quintet.watch.runs.folders import read_run, run_folders
-from quintet.watch.runs.formatting import count, duration
-from quintet.watch.runs.shortened import shortened
+from quintet.watch.runs.formatting import duration, short_number
 from quintet.watch.runs.summary import summarise
 from tests.watch.scripted import Scripted, scripted, story, turns
 
@@ -73,7 +73,7 @@ def test_every_number_of_the_report(project: Scripted) -> None:
         for reply in replies
     )
     assert cost == pytest.approx(by_hand / 1e6, abs=1e-5)
-    assert facts["Tokens"] == f"{count(total)} ({count(cached)} of them cached), cost {cost:.4f} by your prices"
+    assert facts["Tokens"] == f"{short_number(total)} ({short_number(cached)} of them cached), cost {cost:.4f}"
     for role in ROLES:
         name = role.name.replace("_", " ")
         row = re.search(rf"^\| {re.escape(name)} \| (.*) \|$", text, re.MULTILINE)
@@ -88,12 +88,15 @@ def test_the_bytes_that_condensation_saved(project: Scripted) -> None:
     """What was written down when each prompt was built is what the archive shows afterwards, byte for byte."""
     summary = summarise(project.folder)
     sizes = [path.stat().st_size for path in (project.folder / "prompts").glob("*.md")]
-    assert summary.prompts == sum(sizes)
+    assert summary.prompt_bytes == sum(sizes)
     prompts = [event for event in project.journal if event["event"] == "prompt_sent"]
     carried = [part for event in prompts for part in event["carried"]]
-    assert summary.saved == sum(part["whole"] - part["sent"] for part in carried)
+    assert summary.left_out_bytes == sum(part["whole"] - part["sent"] for part in carried)
     text = (project.folder / "report.md").read_text(encoding="utf-8")
-    assert f"| Saved by condensation | {summary.saved:,} of {summary.saved + sum(sizes):,} bytes |" in text
+    assert (
+        f"| Left out by condensation | {summary.left_out_bytes:,} of {summary.left_out_bytes + sum(sizes):,} bytes |"
+        in text
+    )
 
     replies = {event["step"]: event["file"] for event in project.journal if event["event"] == "reply_taken"}
     expected = {  # by the prompt: of what, the whole text, and the text that was sent
@@ -124,9 +127,9 @@ def test_the_bytes_that_condensation_saved(project: Scripted) -> None:
 def test_what_was_left_out_can_be_read(project: Scripted) -> None:
     run = read_run(project.folder)
     tested = next(handoff for handoff in run.handoffs if handoff.role is TESTER)
-    (part,) = shortened(project.folder, run, tested)
-    assert part.removed[-2:] == ("## Known limitations", "none that anybody has found so far")
-    assert part.saved == sum(item.whole - item.sent for item in tested.carried)
+    (part,) = condensed_texts(project.folder, run, tested)
+    assert part.left_out[-2:] == ("## Known limitations", "none that anybody has found so far")
+    assert part.left_out_bytes == sum(item.whole - item.sent for item in tested.carried)
 
 
 def test_the_files_and_the_line_that_takes_them_back(project: Scripted) -> None:
@@ -150,7 +153,7 @@ def test_the_list_of_runs(project: Scripted) -> None:
     (folder,) = run_folders(project.wd)
     tokens = sum(handoff.tokens.total for handoff in read_run(folder).handoffs if handoff.tokens)
     assert re.search(
-        rf"^{folder.name}  PASS in round 2  \d+ s  {re.escape(count(tokens))} tokens  Add a greeting", output
+        rf"^{folder.name}  PASS in round 2  \d+ s  {re.escape(short_number(tokens))} tokens  Add a greeting", output
     )
 
 

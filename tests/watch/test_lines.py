@@ -11,10 +11,10 @@ from rich.console import Console
 
 from quintet.loop import journal
 from quintet.loop.record.journal_file import Journal
-from quintet.watch.console.live import Picture
-from quintet.watch.dashboard.run_json import tell_run
+from quintet.watch.console.live_view import LiveFrame
+from quintet.watch.dashboard.run_json import run_json
 from quintet.watch.runs.event_lines import line_for
-from quintet.watch.runs.folders import Tail
+from quintet.watch.runs.folders import JournalTail
 from tests.watch.events import started, write
 
 KINDS = get_args(get_args(journal.Event)[0])
@@ -89,8 +89,8 @@ def test_every_event_has_words_of_its_own(kind: type[Any]) -> None:
         (sample(journal.ServerFault), ["warning: the text"]),
         (sample(journal.Warned), ["warning: the text"]),
         (sample(journal.Verified), ["make test", "exit code 2"]),
-        (sample(journal.RunStopped), ["the reason", "start again"]),
-        (sample(journal.RunResumed), ["goes on", "1-1-tester"]),
+        (sample(journal.RunStopped), ["the reason", "start it again"]),
+        (sample(journal.RunResumed), ["resumes", "1-1-tester"]),
         (sample(journal.RunFinished), ["PASS", "round 2"]),
         (sample(journal.ReplyMissed), ["warning", "tester", "no reply"]),
     ],
@@ -120,12 +120,12 @@ def test_an_event_of_a_later_version_is_shown_everywhere(tmp_path: Path) -> None
     folder = write(tmp_path / ".tmp" / "r", started())
     with (folder / "journal.jsonl").open("a") as file:
         file.write(Replaced().model_dump_json() + "\n" + '{"event": "bare", "at": "x"}\n{"event": 3, "at": "x"}\n')
-    tail = Tail(folder / "journal.jsonl")
-    lines = [line_for(event) for event in tail.news()]
+    tail = JournalTail(folder / "journal.jsonl")
+    lines = [line_for(event) for event in tail.read_new()]
+    assert len(lines) == len(started()) + 2
     assert lines[-2:] == ["terminal replaced: programmer, attempt 2, its process was gone", "bare."]
-    assert tail.run.events == len(started()) + 2
-    picture = Picture(tail.run, events=[*Journal(folder / "journal.jsonl").read()])
+    picture = LiveFrame(tail.run, events=[*Journal(folder / "journal.jsonl").read()])
     console = Console(file=io.StringIO(), width=100, height=40, record=True)
     console.print(picture.draw(100, 40))
     assert "terminal replaced: programmer" in console.export_text()
-    assert "terminal replaced" in json.dumps(tell_run(tail.run, "", picture.events))
+    assert "terminal replaced" in json.dumps(run_json(tail.run, "", picture.events))

@@ -14,21 +14,21 @@ from rich.console import Console
 
 from quintet.loop import journal
 from quintet.roles import ANALYST
-from quintet.watch.console.live import Picture
-from quintet.watch.runs.formatting import local_time
+from quintet.watch.console.live_view import LiveFrame
+from quintet.watch.runs.formatting import local_date_time
 from quintet.watch.runs.model import GONE
 from tests.watch.events import START, at, failed_run, sent, started, write
 
 
-def drawn(picture: Picture, width: int, height: int, now: float = 60.0) -> list[str]:
+def drawn(picture: LiveFrame, width: int, height: int, now: float = 60.0) -> list[str]:
     out = io.StringIO()
     console = Console(file=out, width=width, height=height, force_terminal=False, color_system=None)
     console.print(picture.draw(width, height, START.timestamp() + now))
     return out.getvalue().rstrip("\n").split("\n")
 
 
-def picture_of(events: list[journal.Event]) -> Picture:
-    picture = Picture(title="A task with a long title that goes on and on, as titles do")
+def picture_of(events: list[journal.Event]) -> LiveFrame:
+    picture = LiveFrame(title="A task with a long title that goes on and on, as titles do")
     for event in events:
         picture.add(event)
     return picture
@@ -131,7 +131,7 @@ def test_a_run_whose_process_is_gone_stands_still(tmp_path: Path) -> None:
             [sys.executable, "-m", "quintet", *words, "--wd", str(tmp_path)], capture_output=True, text=True, check=True
         )
         shown = done.stdout + done.stderr
-        assert "Interrupted" in shown or "process is gone" in shown, words
+        assert "Interrupted" in shown or "ended unexpectedly" in shown, words
         assert "Running" not in shown, words
 
 
@@ -152,8 +152,8 @@ def test_a_turn_that_waits_for_a_limit_is_not_shown_as_work() -> None:
     limit = at(20, journal.LimitReached.model_validate(told))
     events = [*started(), sent(10, ANALYST), limit]
     text = "\n".join(drawn(picture_of(events), 100, 30))
-    assert "waits to go on" in text
-    assert f"waits until {local_time(told['until'])} for the end of a limit: 5 hours are used up" in text
+    assert "waits to try again" in text
+    assert f"waits until {local_date_time(told['until'])} for the end of a limit: 5 hours are used up" in text
     again = "\n".join(drawn(picture_of([*events, sent(30, ANALYST)]), 100, 30)[:10])
-    assert "waits to go on" not in again
+    assert "waits to try again" not in again
     assert "at work" in again

@@ -9,15 +9,15 @@ from quintet.loop import journal
 from quintet.loop.record.journal_file import Journal
 from quintet.roles import ANALYST, PEER_ANALYST, TESTER
 from quintet.watch.runs.event_lines import line_for
-from quintet.watch.runs.model import GONE, run_from, seconds_of, tokens_of
-from quintet.watch.runs.parts import Tokens
+from quintet.watch.runs.handoffs import Tokens
+from quintet.watch.runs.model import GONE, run_from_events, timestamp, tokens_of
 from tests.watch.events import START, at, failed_run, finished, reviewed, sent, started, taken, verdict_of
 
 BEGAN = START.timestamp()
 
 
 def test_handoffs_have_their_times_verdicts_and_tokens() -> None:
-    run = run_from(failed_run())
+    run = run_from_events(failed_run())
     assert [handoff.role.name for handoff in run.handoffs] == ["analyst", "peer_analyst", "programmer", "tester"]
     review = run.handoffs[1]
     assert (review.sent - BEGAN, review.taken) == (20, BEGAN + 30)
@@ -32,15 +32,15 @@ def test_handoffs_have_their_times_verdicts_and_tokens() -> None:
 
 
 def test_the_remarks_are_those_that_a_reader_should_know() -> None:
-    kinds = [remark.kind for remark in run_from(failed_run()).remarks]
+    kinds = [warning.kind for warning in run_from_events(failed_run()).warnings]
     assert kinds == ["forced release", "reminder", "never approved"]
 
 
 def test_the_current_handoff_is_the_one_without_a_reply() -> None:
-    run = run_from([*started(), sent(10, ANALYST)])
+    run = run_from_events([*started(), sent(10, ANALYST)])
     assert run.current is run.handoffs[0]
     assert run.seconds(BEGAN + 100) == 100
-    assert run_from([*started(), sent(10, ANALYST), taken(12, ANALYST)]).current is None
+    assert run_from_events([*started(), sent(10, ANALYST), taken(12, ANALYST)]).current is None
 
 
 def test_the_time_in_which_a_run_was_stopped_does_not_count() -> None:
@@ -51,7 +51,7 @@ def test_the_time_in_which_a_run_was_stopped_does_not_count() -> None:
         at(1000, journal.RunResumed(run_id="20260102-030405-abcdef", step="1-1-analyst")),
         taken(1010, ANALYST),
     ]
-    stopped, resumed = run_from(events[:-2]), run_from(events)
+    stopped, resumed = run_from_events(events[:-2]), run_from_events(events)
     assert (stopped.status, stopped.reason) == ("STOPPED", "interrupted by SIGINT")
     assert resumed.status == "RUNNING"
     assert resumed.seconds() == 30
@@ -67,7 +67,7 @@ def test_the_clock_of_a_turn_does_not_count_the_time_in_which_the_run_was_stoppe
         at(20, journal.RunStopped(reason="interrupted by SIGINT")),
         at(1000, journal.RunResumed(run_id="20260102-030405-abcdef", step="1-1-analyst")),
     ]
-    run = run_from(events)
+    run = run_from_events(events)
     assert run.worked(run.handoffs[0], BEGAN + 1030) == 10 + 30
     gone = replace(run, status=GONE)
     assert gone.worked(gone.handoffs[0], BEGAN + 9000) == 10, "the clock of a run that is gone stands still"
@@ -80,38 +80,38 @@ def test_a_turn_without_a_reply_ends_when_the_run_goes_on() -> None:
     missed = at(60, journal.ReplyMissed(step="1-1-tester-again", role="tester", tokens=used))
     rest = [verdict_of(60, "FAIL"), sent(61, ANALYST, 2), finished(500, "FAIL", 2)]
     events = [*started(), sent(10, TESTER), taken(30, TESTER), again]
-    run = run_from([*events, missed, *rest])
+    run = run_from_events([*events, missed, *rest])
     turn = run.handoffs[1]
     assert (turn.taken, turn.missed, run.worked(turn)) == (BEGAN + 60, True, 30)
     assert turn.tokens == Tokens(70, 0, 5, unpriced=75)
-    assert [remark.kind for remark in run.remarks] == ["no reply"]
+    assert [warning.kind for warning in run.warnings] == ["no reply"]
     assert run.handoffs[2].taken == BEGAN + 500, "nor is a turn open after the end"
-    told_nothing = run_from([*events, *rest])
+    told_nothing = run_from_events([*events, *rest])
     assert told_nothing.worked(told_nothing.handoffs[1]) == 31, "also where the journal tells nothing of it"
 
 
 def test_a_run_that_was_killed_does_not_count_the_night() -> None:
     events = [*started(), sent(10, ANALYST), at(9000, journal.RunResumed(run_id="x", step="")), taken(9010, ANALYST)]
-    assert run_from(events).seconds() <= 10 + 60 + 10
+    assert run_from_events(events).seconds() <= 10 + 60 + 10
 
 
 def test_a_prompt_that_is_sent_again_is_one_handoff() -> None:
-    run = run_from([*started(), sent(10, ANALYST), sent(15, ANALYST), taken(20, ANALYST)])
+    run = run_from_events([*started(), sent(10, ANALYST), sent(15, ANALYST), taken(20, ANALYST)])
     assert [(handoff.sent - BEGAN, handoff.taken) for handoff in run.handoffs] == [(15, BEGAN + 20)]
 
 
 def test_the_users_command_has_the_last_word() -> None:
     verified = at(31, journal.Verified(round=1, command="make check", exit_code=2))
-    run = run_from([*started(), sent(10, TESTER), taken(30, TESTER), verdict_of(30, "PASS"), verified])
+    run = run_from_events([*started(), sent(10, TESTER), taken(30, TESTER), verdict_of(30, "PASS"), verified])
     verdict = run.handoffs[0].verdict
     assert verdict is not None
     assert (verdict.word, verdict.good, verdict.command) == ("FAIL", False, "make check")
 
 
 def test_what_comes_after_the_end_does_not_make_a_run_longer() -> None:
-    run = run_from([*started(), finished(10, "PASS"), at(70, journal.Warned(text="notification not sent"))])
+    run = run_from_events([*started(), finished(10, "PASS"), at(70, journal.Warned(text="notification not sent"))])
     assert run.seconds() == 10
-    assert run.remarks[0].kind == "warning"
+    assert run.warnings[0].kind == "warning"
 
 
 def test_tokens_add_up_and_cost_only_where_it_is_known() -> None:
@@ -126,13 +126,13 @@ def test_tokens_add_up_and_cost_only_where_it_is_known() -> None:
 
 @pytest.mark.parametrize("number", range(len(failed_run())))
 def test_a_journal_that_ends_anywhere_can_be_read(number: int) -> None:
-    run = run_from(failed_run()[: number + 1])
-    assert run.events == number + 1
+    run = run_from_events(failed_run()[: number + 1])
+    assert run.ended == timestamp(failed_run()[number].at)
     assert run.round == 1
 
 
 def test_an_approval_is_good() -> None:
-    run = run_from([*started(), sent(1, PEER_ANALYST), taken(2, PEER_ANALYST), reviewed(2, True)])
+    run = run_from_events([*started(), sent(1, PEER_ANALYST), taken(2, PEER_ANALYST), reviewed(2, True)])
     assert run.verdicts[0].verdict
     assert run.verdicts[0].verdict.good
 
@@ -141,7 +141,7 @@ def test_an_approval_is_good() -> None:
     "time", ["0001-01-01T00:00:00+00:00", "9999-12-31T23:59:59-23:59", "1969-12-31T00:00:00Z", "9999-12-31", "soon", ""]
 )
 def test_a_time_that_no_clock_can_show_is_none(time: str) -> None:
-    assert seconds_of(time) == 0.0
+    assert timestamp(time) == 0.0
 
 
 @pytest.mark.parametrize("number", ["1e999", "NaN", "Infinity", "9" * 400])
@@ -158,7 +158,7 @@ def test_a_line_with_a_number_that_nobody_can_show_is_passed_over(tmp_path: Path
 
 def test_a_terminal_of_a_role_that_nobody_has_is_not_kept() -> None:
     stray = journal.TerminalCreated(role="cook", terminal="0badc0de", provider="codex", seconds=1)
-    assert run_from([*started(), at(1, stray)]).terminals == run_from(started()).terminals
+    assert run_from_events([*started(), at(1, stray)]).terminals == run_from_events(started()).terminals
 
 
 @pytest.mark.parametrize("text", [r'"\ud800"', "[" * 900 + "]" * 900])

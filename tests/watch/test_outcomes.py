@@ -10,13 +10,13 @@ from rich.console import Console
 from quintet.loop import journal
 from quintet.loop.journal import Event
 from quintet.roles import ANALYST, PEER_ANALYST
-from quintet.watch.console.live import Picture
-from quintet.watch.dashboard.run_json import tell_run
-from quintet.watch.report.report_html import page
-from quintet.watch.report.write import markdown
+from quintet.watch.console.live_view import LiveFrame
+from quintet.watch.dashboard.run_json import run_json
+from quintet.watch.report.report_html import report_html
+from quintet.watch.report.report_markdown import report_markdown
 from quintet.watch.runs.event_lines import line_for
-from quintet.watch.runs.model import run_from
-from quintet.watch.runs.parts import Outcome
+from quintet.watch.runs.handoffs import VerdictKind
+from quintet.watch.runs.model import run_from_events
 from quintet.watch.runs.summary import summarise
 from tests.watch.events import at, sent, started, taken, write
 
@@ -55,7 +55,7 @@ def folder(tmp_path: Path, events: list[Event]) -> Path:
 
 
 def test_the_model_has_three_outcomes_of_a_review(events: list[Event]) -> None:
-    assert [item.verdict and item.verdict.outcome for item in run_from(events).verdicts] == OUTCOMES
+    assert [item.verdict and item.verdict.kind for item in run_from_events(events).verdicts] == OUTCOMES
 
 
 def test_a_line_says_that_an_approval_does_not_count(events: list[Event]) -> None:
@@ -67,7 +67,7 @@ def test_a_line_says_that_an_approval_does_not_count(events: list[Event]) -> Non
 
 
 def test_the_live_view_has_a_sign_and_a_colour_for_each(events: list[Event]) -> None:
-    picture = Picture()
+    picture = LiveFrame()
     for event in events:
         picture.add(event)
     console = Console(width=80, height=24, file=io.StringIO(), force_terminal=True, color_system="standard")
@@ -80,7 +80,7 @@ def test_the_live_view_has_a_sign_and_a_colour_for_each(events: list[Event]) -> 
 
 
 def test_the_markdown_report_has_a_sign_for_each(folder: Path) -> None:
-    text = markdown(summarise(folder))
+    text = report_markdown(summarise(folder))
     assert text.count("| ⊘ APPROVED, not counted |") == 2
     assert all(f"| {cell} |" in text for cell in ("↺ REVISE", "↺ no verdict", "✓ APPROVED"))
     lane = text.split("## Timeline\n\n```text\n")[1].split("\n")[2]
@@ -89,12 +89,12 @@ def test_the_markdown_report_has_a_sign_for_each(folder: Path) -> None:
 
 
 def test_the_page_has_a_mark_and_a_badge_for_each(folder: Path) -> None:
-    text = page(summarise(folder))
+    text = report_html(summarise(folder))
     assert re.findall('<g class="mark (\\w+)"', text) == OUTCOMES
     assert re.findall('<span class="badge (\\w+)">', text) == OUTCOMES
     shapes = dict(re.findall('<g class="mark (\\w+)".*?<path d="([^"]+)"', text))
     assert len(set(shapes.values())) == 3
-    for kind in Outcome:
+    for kind in VerdictKind:
         assert f".badge.{kind} {{ color: var(--{kind}); }}" in text
         assert f".mark.{kind} circle {{ fill: var(--{kind}); }}" in text
 
@@ -105,7 +105,7 @@ def test_the_facts_count_them_apart(folder: Path) -> None:
 
 
 def test_the_dashboard_is_told_them(events: list[Event]) -> None:
-    told = tell_run(run_from(events), "", events)
+    told = run_json(run_from_events(events), "", events)
     verdicts = [item["verdict"] for item in told["handoffs"] if item["verdict"]]
-    assert [item["outcome"] for item in verdicts] == OUTCOMES
+    assert [item["kind"] for item in verdicts] == OUTCOMES
     assert verdicts[0]["label"] == "⊘ APPROVED, not counted"

@@ -1,6 +1,8 @@
 """What the page asks for, without a browser."""
 
 import asyncio
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,9 @@ from quintet.loop import journal
 from quintet.loop.record.lock import directory_lock
 from quintet.roles import ANALYST, TESTER
 from quintet.watch.dashboard import routes as module
-from quintet.watch.dashboard.routes import Pages
+from quintet.watch.dashboard.routes import DashboardRoutes
+from quintet.watch.runs.model import GONE, run_from_events
+from quintet.watch.runs.timeline import draw_timeline
 from tests.watch.events import at, failed_run, finished, sent, started, taken, verdict_of, write
 
 RUN = "20260102-030405-abcdef"
@@ -21,7 +25,7 @@ RUN = "20260102-030405-abcdef"
 class Client:
     """Asks the pages as a server would."""
 
-    def __init__(self, pages: Pages) -> None:
+    def __init__(self, pages: DashboardRoutes) -> None:
         self._app = FastAPI()
         self._app.include_router(pages.router)
 
@@ -43,7 +47,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def client(project: Path) -> Client:
-    return Client(Pages(lambda: [project]))
+    return Client(DashboardRoutes(lambda: [project]))
 
 
 def test_the_runs_and_the_newest_of_them(client: Client, project: Path) -> None:
@@ -55,9 +59,30 @@ def test_the_runs_and_the_newest_of_them(client: Client, project: Path) -> None:
     assert [turn["role"] for turn in told["handoffs"]] == ["analyst", "peer_analyst", "programmer", "tester"]
     assert told["handoffs"][1]["verdict"]["evidence"] == ["artifact", "handoff"]
     assert told["current"] is None
-    assert told["spells"][0][1] - told["spells"][0][0] == 51
+    assert told["active_intervals"][0][1] - told["active_intervals"][0][0] == 51
     write(project / ".tmp" / "20270101-000000-ffffff", [*started(), sent(1, ANALYST)])
     assert client.get("/watch/runs/latest").json()["current"] == 0
+
+
+def test_the_timeline_is_the_one_of_the_report(client: Client) -> None:
+    drawing = client.get("/watch/runs/latest/timeline").json()
+    assert drawing == json.loads(json.dumps(draw_timeline(run_from_events(failed_run()))))
+    turns = [part for part in drawing[2] if part[1].get("class") == "turn"]
+    assert [part[1]["data-number"] for part in turns] == [0, 1, 2, 3]
+    assert client.get("/watch/runs/nothing/timeline").status_code == 404
+
+
+def test_a_turn_without_a_reply_grows_while_its_run_is_running() -> None:
+    run = run_from_events([*started(), sent(10, ANALYST)])
+
+    def width(now: float) -> float:
+        drawing = json.loads(json.dumps(draw_timeline(run, now)))
+        (turn,) = (part for part in drawing[2] if part[1].get("class") == "turn")
+        return float(turn[2][1][1]["width"])
+
+    assert width(run.ended + 20) < width(run.ended + 90)
+    gone = replace(run, status=GONE)
+    assert draw_timeline(gone, run.ended + 20) == draw_timeline(gone, run.ended + 90)
 
 
 def test_a_run_that_was_killed_is_not_shown_as_running(client: Client, project: Path) -> None:
@@ -71,7 +96,7 @@ def test_a_run_that_was_killed_is_not_shown_as_running(client: Client, project: 
 
 
 def test_a_process_that_goes_or_comes_is_told_like_a_line_of_the_journal(project: Path) -> None:
-    pages = Pages(lambda: [project])
+    pages = DashboardRoutes(lambda: [project])
     before = pages._sizes()
     with directory_lock(project):
         assert pages._sizes() != before
@@ -84,7 +109,7 @@ def test_the_words_of_the_users_command(project: Path) -> None:
     events = [*started(), sent(1, TESTER), taken(2, TESTER, file="001.md"), verdict_of(2, "PASS"), verified]
     write(folder, [*events, finished(4, "FAIL")])
     (folder / "002-verify.md").write_text("2 tests failed\n")
-    client = Client(Pages(lambda: [project]))
+    client = Client(DashboardRoutes(lambda: [project]))
     assert client.get(f"/watch/runs/{RUN}/handoffs/0").json()["output"] == "2 tests failed\n"
     told = client.get("/watch/runs/latest").json()
     assert {"code": True, "text": f".tmp/{RUN}/002-verify.md"} in told["advice"][0]
@@ -107,12 +132,12 @@ def test_a_handoffs_texts(project: Path) -> None:
     write(folder, events)
     (folder / "prompts" / "001.md").write_text("do it\x1b[2J")
     (folder / "001.md").write_text("<b>done</b>")
-    told = Client(Pages(lambda: [project])).get(f"/watch/runs/{RUN}/handoffs/0").json()
-    assert told == {"prompt": "do it�[2J", "reply": "<b>done</b>", "output": "", "saved": 0, "shortened": []}
+    told = Client(DashboardRoutes(lambda: [project])).get(f"/watch/runs/{RUN}/handoffs/0").json()
+    assert told == {"prompt": "do it�[2J", "reply": "<b>done</b>", "output": "", "left_out_bytes": 0, "condensed": []}
 
 
 def test_every_file_of_the_page_has_the_policy_and_needs_nothing_from_outside(client: Client) -> None:
-    for path in Pages.open_paths:
+    for path in DashboardRoutes.open_paths:
         answer = client.get(path)
         assert answer.status_code == 200
         assert "default-src 'none'" in answer.headers["content-security-policy"]
@@ -136,7 +161,7 @@ def test_a_journal_that_grows_is_told(project: Path, monkeypatch: pytest.MonkeyP
             told.append({"kind": kind, **data})
             seen.set()
 
-        task = asyncio.create_task(Pages(lambda: [project]).watch(tell, lambda: True))
+        task = asyncio.create_task(DashboardRoutes(lambda: [project]).watch(tell, lambda: True))
         await asyncio.sleep(0.1)
         assert told == []
         with (project / ".tmp" / RUN / "journal.jsonl").open("a") as file:

@@ -17,13 +17,14 @@ from quintet.loop.record.journal_file import LONGEST_LINE, Journal
 from quintet.loop.record.lock import directory_lock
 from quintet.loop.record.state_file import save_state
 from quintet.roles import ANALYST
-from quintet.watch.report.timeline_svg import GAP, WIDTH, Scale, timeline
+from quintet.watch.report.markup import svg
 from quintet.watch.runs.changes import Changes, FileChange, changes_now, changes_of, save_changes
-from quintet.watch.runs.folders import Tail, find_run, is_at_work, read_run, read_text, run_folders
-from quintet.watch.runs.formatting import clock, count, duration, harmless, money
-from quintet.watch.runs.model import Run, run_from
-from quintet.watch.runs.shortened import _explored
-from quintet.watch.runs.terminal_status import find_server, statuses
+from quintet.watch.runs.condensation import _explore_summary
+from quintet.watch.runs.folders import JournalTail, find_run, has_process, read_run, read_text, run_folders
+from quintet.watch.runs.formatting import clock, duration, money, printable, short_number
+from quintet.watch.runs.model import Run, run_from_events
+from quintet.watch.runs.terminal_status import find_server, terminal_statuses
+from quintet.watch.runs.timeline import STOP_WIDTH, WIDTH, Scale, draw_timeline
 from quintet.watch.runs.undo import undo
 from tests.watch.events import START, at, failed_run, sent, started, write
 
@@ -39,29 +40,29 @@ def test_times(seconds: float, words: str, hands: str) -> None:
 
 
 def test_numbers() -> None:
-    assert [count(number) for number in (0, 999, 1000, 9_940, 12_345, 1_500_000)] == [
+    assert [short_number(number) for number in (0, 999, 1000, 9_940, 12_345, 1_500_000)] == [
         "0", "999", "1.0k", "9.9k", "12k", "1.5M",
     ]  # fmt: skip
     assert (money(12.5), money(0.01234)) == ("12.50", "0.0123")
-    assert harmless("a\x1b[2Jb\u202ec\td\ne") == "a�[2Jb�c\td\ne"
+    assert printable("a\x1b[2Jb\u202ec\td\ne") == "a�[2Jb�c\td\ne"
 
 
 def test_the_chart_has_a_bar_for_each_turn_and_a_mark_for_each_verdict() -> None:
-    picture = ElementTree.fromstring(timeline(run_from(failed_run())))  # noqa: S314 - our own
+    picture = ElementTree.fromstring(svg(draw_timeline(run_from_events(failed_run()))))  # noqa: S314 - our own
     shapes = [item.get("class", "") for item in picture.iter()]
     assert [name for name in shapes if name.startswith("bar")] == ["bar work", "bar review", "bar work", "bar test"]
     assert [name for name in shapes if name.startswith("mark")] == ["mark again", "mark bad"]
 
 
 def test_the_chart_of_nothing_and_of_a_run_without_an_end() -> None:
-    ElementTree.fromstring(timeline(Run()))  # noqa: S314
-    assert "bar work open" in timeline(run_from([*started(), sent(5, ANALYST)]))
+    ElementTree.fromstring(svg(draw_timeline(Run())))  # noqa: S314
+    assert "bar work open" in svg(draw_timeline(run_from_events([*started(), sent(5, ANALYST)])))
 
 
 def test_a_stop_takes_the_same_room_however_long_it_was() -> None:
     short, long = Scale(((0, 10), (20, 30))), Scale(((0, 10), (100_000, 100_010)))
     assert short.x(30) == pytest.approx(long.x(100_010))
-    assert short.x(20) - short.x(10) == pytest.approx(GAP)
+    assert short.x(20) - short.x(10) == pytest.approx(STOP_WIDTH)
     assert long.x(200_000) <= WIDTH
 
 
@@ -119,7 +120,7 @@ def test_a_look_at_the_changes_changes_nothing_and_runs_no_hook(repository: tupl
 
 
 def test_no_repository_and_a_commit_that_is_not_there(tmp_path: Path, repository: tuple[Path, Run]) -> None:
-    assert "no git repository" in changes_now(tmp_path, Run()).note
+    assert "not in a git repository" in changes_now(tmp_path, Run()).note
     assert "not in this repository" in changes_now(repository[0], Run(start_commit="0" * 40)).note
     assert "not in this repository" in changes_now(repository[0], Run(start_commit="--output=/tmp/x")).note
 
@@ -141,17 +142,17 @@ def test_runs_are_found_by_the_beginning_of_their_name(tmp_path: Path) -> None:
 
 def test_a_growing_journal_is_read_line_by_line(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
-    tail = Tail(path)
-    assert tail.news() == []
+    tail = JournalTail(path)
+    assert tail.read_new() == []
     lines = [event.model_dump_json().encode() + b"\n" for event in [*started(), sent(5, ANALYST)]]
     path.write_bytes(b"".join(lines)[:-20])
-    assert len(tail.news()) == len(lines) - 1
+    assert len(tail.read_new()) == len(lines) - 1
     path.write_bytes(b"".join(lines))
-    assert [event.event for event in tail.news()] == ["prompt_sent"]
-    assert tail.news() == []
+    assert [event.event for event in tail.read_new()] == ["prompt_sent"]
+    assert tail.read_new() == []
     # deleted by an agent, and begun anew
     path.write_bytes(at(9, journal.Warned(text="x")).model_dump_json().encode() + b"\n")
-    assert [event.event for event in tail.news()] == ["warned"]
+    assert [event.event for event in tail.read_new()] == ["warned"]
     assert tail.run.handoffs == ()
 
 
@@ -166,21 +167,21 @@ def test_texts_that_are_not_there(tmp_path: Path) -> None:
 def test_whether_a_run_is_at_work_is_the_locks_word(tmp_path: Path) -> None:
     folder = write(tmp_path / ".tmp" / "20260102-030405-abcdef", started())
     older = write(tmp_path / ".tmp" / "20260101-000000-aaaaaa", started())
-    running = run_from(started())
+    running = run_from_events(started())
     old = replace(running, id=older.name)
-    assert not is_at_work(folder, running)
+    assert not has_process(folder, running)
     (tmp_path / ".tmp" / "quintet.pid").write_text("1\n")
-    assert not is_at_work(folder, running), "a process with that number may be anybody's"
+    assert not has_process(folder, running), "a process with that number may be anybody's"
     with directory_lock(tmp_path):
-        assert is_at_work(folder, running), "before it has a state of its own, it is the newest"
-        assert not is_at_work(older, old)
+        assert has_process(folder, running), "before it has a state of its own, it is the newest"
+        assert not has_process(older, old)
         save_state(State(run_id=older.name), tmp_path / ".tmp" / "quintet-state.json")
-        assert is_at_work(older, old), "an older run that goes on"
-        assert not is_at_work(folder, running)
-        assert not is_at_work(older, replace(old, status="PASS"))
+        assert has_process(older, old), "an older run that goes on"
+        assert not has_process(folder, running)
+        assert not has_process(older, replace(old, status="PASS"))
         (tmp_path / ".tmp" / "quintet-state.json").write_text("no state")
-        assert is_at_work(folder, running)
-    assert not is_at_work(folder, running)
+        assert has_process(folder, running)
+    assert not has_process(folder, running)
 
 
 def test_a_run_without_its_process_is_gone(tmp_path: Path) -> None:
@@ -220,7 +221,7 @@ def test_the_word_of_a_server(tmp_path: Path) -> None:
 def test_a_terminal_of_the_journal_that_is_no_address_has_no_status(tmp_path: Path) -> None:
     (tmp_path / ".tmp").mkdir()
     (tmp_path / ".tmp" / "server.json").write_text('{"url": "http://127.0.0.1:9"}')
-    assert statuses(tmp_path, Run(terminals={"tester": ("\x00\n/../", "codex")})) == {}
+    assert terminal_statuses(tmp_path, Run(terminals={"tester": ("\x00\n/../", "codex")})) == {}
 
 
 @pytest.mark.parametrize(
@@ -242,11 +243,11 @@ def test_changes_are_kept_and_read_again(tmp_path: Path) -> None:
 
 
 def test_the_explore_summary_of_a_prompt() -> None:
-    assert _explored("a\nExplore summary:\none\ntwo\n\nRound 1, cycle 2\n\nRound 3") == "one\ntwo"
-    assert _explored("Explore summary:\none\nRound 12") == "one"
-    assert _explored("Explore summary:\none\nRounds") == ""
-    assert _explored("The Explore summary:\none\nRound 1") == ""
-    assert _explored("Explore summary:\n\nRound 1") == ""
+    assert _explore_summary("a\nExplore summary:\none\ntwo\n\nRound 1, cycle 2\n\nRound 3") == "one\ntwo"
+    assert _explore_summary("Explore summary:\none\nRound 12") == "one"
+    assert _explore_summary("Explore summary:\none\nRounds") == ""
+    assert _explore_summary("The Explore summary:\none\nRound 1") == ""
+    assert _explore_summary("Explore summary:\n\nRound 1") == ""
 
 
 @pytest.mark.parametrize("name", ["a\nline", "20260101-000000-aaaaaa\x1b[31m", "..x", "-x"])
@@ -268,9 +269,9 @@ def test_a_line_that_is_too_long_for_an_event_takes_no_memory(tmp_path: Path) ->
             "before",
             "behind",
         ]
-        tail = Tail(path)
-        assert [event.text for event in tail.news() if isinstance(event, journal.Warned)] == ["before", "behind"]
-        assert tail.news() == []
+        tail = JournalTail(path)
+        assert [event.text for event in tail.read_new() if isinstance(event, journal.Warned)] == ["before", "behind"]
+        assert tail.read_new() == []
         assert tracemalloc.get_traced_memory()[1] < 6 * LONGEST_LINE
     finally:
         tracemalloc.stop()

@@ -6,8 +6,9 @@ import pytest
 
 from quintet.loop import journal
 from quintet.roles import ANALYST, PEER_ANALYST
-from quintet.watch.console.console import Lines, showing
-from quintet.watch.runs.progress import AtWork, Progress
+from quintet.watch.console.console import Lines, open_console
+from quintet.watch.console.progress import Progress
+from quintet.watch.runs.terminal_status import TurnActivity
 from tests.watch.events import START, at, finished, sent, started, taken
 from tests.watch.scripted import scripted, story
 
@@ -15,8 +16,8 @@ BEGIN = START.timestamp()
 SCREEN = "\x1b[1m• Explored\x1b[0m\n  └ Read main.py\n\n• Ran pytest -q\n  └ 3 passed\n\n› Ask for something"
 
 
-def progress(every: float = 60.0, seen: AtWork | None = None) -> Progress:
-    made = Progress(every, lambda _run, _role: seen or AtWork())
+def progress(every: float = 60.0, seen: TurnActivity | None = None) -> Progress:
+    made = Progress(every, lambda _run, _role: seen or TurnActivity())
     for event in [*started(), sent(10, ANALYST)]:
         made.add(event)
     return made
@@ -24,19 +25,19 @@ def progress(every: float = 60.0, seen: AtWork | None = None) -> Progress:
 
 def test_a_line_each_minute_and_none_between() -> None:
     made = progress()
-    told = {second: line for second in range(10, 200) if (line := made.due(BEGIN + second))}
+    told = {second: line for second in range(10, 200) if (line := made.due_line(BEGIN + second))}
     assert list(told) == [70, 130, 190]
     assert told[70] == "analyst has been at work for 1 min 00 s"
     assert told[190].endswith("for 3 min 00 s")
 
 
 def test_it_says_the_tokens_and_the_last_thing_that_was_done() -> None:
-    made = progress(seen=AtWork(4_200, SCREEN))
-    line = made.due(BEGIN + 70)
+    made = progress(seen=TurnActivity(4_200, SCREEN))
+    line = made.due_line(BEGIN + 70)
     assert line == "analyst has been at work for 1 min 00 s; 4.2k tokens so far in this run; last: Ran pytest -q"
     made.add(taken(80, ANALYST, tokens=990))
     made.add(sent(80, PEER_ANALYST))
-    line = made.due(BEGIN + 140)
+    line = made.due_line(BEGIN + 140)
     assert "peer analyst" in line
     assert "5.2k tokens" in line, "those of earlier turns are counted too"
 
@@ -44,8 +45,8 @@ def test_it_says_the_tokens_and_the_last_thing_that_was_done() -> None:
 def test_an_event_puts_it_off() -> None:
     made = progress()
     made.add(at(60, journal.Noted(text="something")))
-    assert not made.due(BEGIN + 100)
-    assert made.due(BEGIN + 120)
+    assert not made.due_line(BEGIN + 100)
+    assert made.due_line(BEGIN + 120)
 
 
 @pytest.mark.parametrize("every", [0.0, 60.0])
@@ -53,12 +54,12 @@ def test_nothing_where_it_is_off_or_nobody_is_at_work(every: float) -> None:
     made = progress(every)
     if every:
         made.add(finished(20, "PASS"))
-    assert not made.due(BEGIN + 10_000)
+    assert not made.due_line(BEGIN + 10_000)
 
 
 def test_a_long_step_is_cut_and_a_screen_without_one_says_nothing() -> None:
-    assert AtWork(0, "› Ask for something\n  gpt · 80% left").last_step == ""
-    assert len(AtWork(0, "● Bash(" + "x" * 500).last_step) == 60
+    assert TurnActivity(0, "› Ask for something\n  gpt · 80% left").last_step == ""
+    assert len(TurnActivity(0, "● Bash(" + "x" * 500).last_step) == 60
 
 
 def test_lines_print_it_with_the_time(capsys: pytest.CaptureFixture[str]) -> None:
@@ -70,7 +71,7 @@ def test_lines_print_it_with_the_time(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_the_journal_for_programs_has_no_such_lines(tmp_path: Path) -> None:
-    with showing(tmp_path, as_json=True, progress_seconds=0.01) as show:
+    with open_console(tmp_path, as_json=True, progress_seconds=0.01) as show:
         assert not hasattr(show, "tick")
 
 

@@ -10,8 +10,10 @@ import pytest
 from quintet.loop import journal
 from quintet.loop.record.lock import directory_lock
 from quintet.roles import ANALYST, TESTER
-from quintet.watch.report.timeline_text import lanes
-from quintet.watch.report.write import markdown, write_report
+from quintet.watch.report.markup import Markup, element, join
+from quintet.watch.report.report_markdown import report_markdown
+from quintet.watch.report.timeline_text import text_timeline
+from quintet.watch.report.write_report import write_report
 from quintet.watch.runs.folders import read_run
 from quintet.watch.runs.model import Run
 from quintet.watch.runs.summary import summarise
@@ -40,22 +42,22 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_fail_says_what_to_do_next(folder: Path) -> None:
-    text = markdown(summarise(folder))
+    text = report_markdown(summarise(folder))
     assert text.startswith("# FAIL after round 1\n")
     assert "## What to do next" in text
     assert "`START_AGENT=programmer PROMPT_FILE=task.md quintet run`" in text
     assert "`quintet attach programmer`" in text
-    assert "without approval" in text
+    assert "without an approved review" in text
 
 
 def test_a_pass_has_nothing_left_to_do(tmp_path: Path) -> None:
     events = [*started(), sent(1, TESTER), taken(2, TESTER), verdict_of(2, "PASS"), finished(3, "PASS")]
-    assert "What to do next" not in markdown(summarise(write(tmp_path / ".tmp" / "r", events)))
+    assert "What to do next" not in report_markdown(summarise(write(tmp_path / ".tmp" / "r", events)))
 
 
 def test_a_stopped_run_says_why_and_how_to_go_on(tmp_path: Path) -> None:
     events = [*started(), sent(1, ANALYST), at(2, journal.RunStopped(reason="interrupted by SIGTERM"))]
-    text = markdown(summarise(write(tmp_path / ".tmp" / "r", events)))
+    text = report_markdown(summarise(write(tmp_path / ".tmp" / "r", events)))
     assert "Stopped in round 1" in text
     assert "interrupted by SIGTERM" in text
 
@@ -125,14 +127,14 @@ def test_commands_and_paths_are_not_escaped_within_code(tmp_path: Path) -> None:
     wd = tmp_path / "my_project `x` *y*"
     first = journal.RunStarted(run_id="r_1", wd=str(wd), start_agent=ANALYST.name)
     stop = journal.RunStopped(reason="a_b *c* `d`", max_tokens=10)
-    text = markdown(summarise(write(wd / ".tmp" / "r_1", [at(0, first), *started()[1:], at(2, stop)])))
+    text = report_markdown(summarise(write(wd / ".tmp" / "r_1", [at(0, first), *started()[1:], at(2, stop)])))
     assert f"Run `r_1` in `` {wd} ``" in text.replace("``" + str(wd) + "``", f"`` {wd} ``")
     assert "`MAX_TOKENS=20 quintet run`" in text
     assert r"a\_b \*c\* \`d\`" in text, "words are escaped as before"
 
 
 def test_the_timeline_in_characters(folder: Path) -> None:
-    text = markdown(summarise(folder))
+    text = report_markdown(summarise(folder))
     lines = text.split("## Timeline\n\n```text\n")[1].split("\n```")[0].split("\n")
     assert lines[0].strip() == "round 1"
     names = [line[:17].strip() for line in lines[1:6]]
@@ -149,10 +151,10 @@ def test_a_stop_and_the_shortest_turns_have_their_place_in_the_timeline(tmp_path
     resumed = at(90_000, journal.RunResumed(run_id="r", step=""))
     stopped = at(100, journal.RunStopped(reason="x"))
     events = [*started(), sent(1, ANALYST), taken(1.01, ANALYST), sent(2, TESTER), stopped, resumed]
-    rows = lanes(read_run(write(tmp_path / ".tmp" / "r", [*events, taken(90_100, TESTER)])))
+    rows = text_timeline(read_run(write(tmp_path / ".tmp" / "r", [*events, taken(90_100, TESTER)])))
     assert rows[1].count("█") == 1
     assert "┊" in rows[5]
-    assert lanes(Run())[1].count("·") == 72
+    assert text_timeline(Run())[1].count("·") == 72
 
 
 def test_evidence_is_what_the_verdict_rests_on(tmp_path: Path) -> None:
@@ -162,7 +164,7 @@ def test_evidence_is_what_the_verdict_rests_on(tmp_path: Path) -> None:
     (folder / "001-tester.md").write_text("RESULT: PASS\nall is well")
     (folder / "002-verify.md").write_text("$ make check\n2 tests failed\n")
     text, page = (path.read_text(encoding="utf-8") for path in write_report(folder))
-    assert "### Round 1: ✗ FAIL, what your command says" in text
+    assert "### Round 1: ✗ FAIL, the output of your command" in text
     assert (
         text.index("2 tests failed")
         < text.index("### Round 1: ✓ PASS, the tester's report")
@@ -178,26 +180,26 @@ def test_a_cost_of_a_part_is_not_shown_as_the_whole(tmp_path: Path) -> None:
     events = [*started(), sent(1, ANALYST), at(2, priced), sent(3, TESTER), taken(4, TESTER, tokens=1990)]
     folder = write(tmp_path / ".tmp" / "r", [*events, finished(5, "PASS")])
     summary = summarise(folder)
-    assert summary.token_words == ("3.0k (995 of them cached), cost at least 0.5000: your prices leave out 2.0k tokens")
+    assert summary.token_words == ("3.0k (995 of them cached), cost at least 0.5000 (2.0k tokens have no price)")
     text, page = (path.read_text(encoding="utf-8") for path in write_report(folder))
-    row = next(line for line in text.splitlines() if line.startswith("| run |"))
+    row = next(line for line in text.splitlines() if line.startswith("| whole run |"))
     assert "at least 0.5000" in row
     assert "at least 0.5000" in page
     whole = write(tmp_path / ".tmp" / "s", [*events[:-2], finished(5, "PASS")])
-    assert summarise(whole).token_words == "1.0k (0 of them cached), cost 0.5000 by your prices"
+    assert summarise(whole).token_words == "1.0k (0 of them cached), cost 0.5000"
 
 
 def test_turns_that_tell_of_no_tokens_are_counted(tmp_path: Path) -> None:
     events = [*started(), sent(1, ANALYST), taken(2, ANALYST, tokens=90), sent(3, TESTER), taken(4, TESTER)]
     words = summarise(write(tmp_path / ".tmp" / "r", [*events, finished(5, "PASS")])).token_words
-    assert "without 1 of 2 turns" in words
+    assert "unknown for 1 of 2 turns" in words
 
 
 def test_a_killed_run_is_reported_as_interrupted(tmp_path: Path) -> None:
     folder = write(tmp_path / ".tmp" / "r", [*started(), sent(1, ANALYST)])
     text = write_report(folder)[0].read_text()
     assert text.startswith("# Interrupted in round 1\n")
-    assert "last heard of" in text
+    assert "last event at" in text
     assert "`quintet run`" in text
     with directory_lock(tmp_path):
         assert write_report(folder)[0].read_text().startswith("# Running, round 1\n")
@@ -209,8 +211,8 @@ def test_warnings_are_counted_in_words(tmp_path: Path) -> None:
     warned = at(3, journal.Warned(text="the disk is full"))
     folder = write(tmp_path / ".tmp" / "r", [*started(), sent(1, ANALYST), *reminders, used_up, used_up, warned])
     summary = summarise(folder)
-    assert summary.remark_words == "2 never approved, 2 reminders, 1 warning"
-    assert summary.run.remarks[-1].text == "the disk is full"
+    assert summary.warning_words == "2 never approved, 2 reminders, 1 warning"
+    assert summary.run.warnings[-1].text == "the disk is full"
 
 
 def test_no_number_of_backticks_ends_the_evidence(tmp_path: Path) -> None:
@@ -218,4 +220,12 @@ def test_no_number_of_backticks_ends_the_evidence(tmp_path: Path) -> None:
     folder = write(tmp_path / ".tmp" / "r", events)
     ticks = "`" * 200_000
     (folder / "t.md").write_text(f"before\n{ticks}\nafter")
-    assert f"\n{ticks}`text\nbefore\n{ticks}\nafter\n{ticks}`\n" in markdown(summarise(folder))
+    assert f"\n{ticks}`text\nbefore\n{ticks}\nafter\n{ticks}`\n" in report_markdown(summarise(folder))
+
+
+def test_markup_is_not_escaped_twice_and_everything_else_is_once() -> None:
+    inner = element("b", "<i> & \x1b[2J", css='"x"')
+    assert inner == '<b class="&quot;x&quot;">&lt;i&gt; &amp; \ufffd[2J</b>'
+    assert element("p", inner, " <") == f"<p>{inner} &lt;</p>"
+    assert join([inner, "<"]) == f"{inner}&lt;"
+    assert isinstance(join([inner, "<"]), Markup)

@@ -110,7 +110,7 @@ def test_nothing_but_what_was_there_before(top: Path) -> None:
     run = begun(top)
     found = undo(top, run, newest=True)
     assert found.lines == ()
-    assert found.note.startswith("No line takes them back")
+    assert found.note.startswith("They cannot be undone")
 
 
 def test_a_commit_that_holds_the_users_work_too_is_not_reverted(top: Path) -> None:
@@ -164,7 +164,7 @@ def test_commits_of_another_branch_have_no_line(top: Path) -> None:
     git(top, "checkout", "--quiet", "main")
     found = undo(top, replace(run, head=head), newest=True)
     assert found.lines == ()
-    assert "not on the branch" in found.note
+    assert "not on the current branch" in found.note
 
 
 def test_a_journal_that_does_not_tell_is_not_guessed_at(top: Path) -> None:

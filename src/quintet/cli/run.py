@@ -17,8 +17,8 @@ from quintet.loop.decide.task import title_of
 from quintet.loop.journal import Event, RunResumed
 from quintet.loop.record.journal_file import Journal
 from quintet.loop.record.state_file import load_state
-from quintet.watch.console.closing import closing
-from quintet.watch.console.console import Show, showing
+from quintet.watch.console.console import RunConsole, open_console
+from quintet.watch.console.pass_screen import pass_screen
 from quintet.watch.runs.summary import summarise
 
 
@@ -45,7 +45,7 @@ def run(
     """Carry out a run and show it; `closes`: a PASS is followed by a screen that says what to do next."""
     loaded = load_settings(config_file, env, flags, Path.cwd())
     settings = loaded.settings
-    with showing(
+    with open_console(
         settings.wd,
         plain=plain,
         as_json=as_json,
@@ -65,13 +65,13 @@ def run(
         click.echo(f"warning: no report: {result.report_error}", err=True)
     if result.folder and result.report and not as_json:
         if closes and result.exit_code == 0:
-            click.echo(f"\n{closing(summarise(result.folder), result.report, api=result.api)}")
+            click.echo(f"\n{pass_screen(summarise(result.folder), result.report, api=result.api)}")
         elif sys.stdout.isatty():
             click.echo(f"The report is {result.report}")
     return result
 
 
-def _show_earlier(show: Show, settings: Settings, run_id: str) -> None:
+def _show_earlier(show: RunConsole, settings: Settings, run_id: str) -> None:
     """Show the title and the earlier events of a run that is continued."""
     saved = load_state(settings.state_file)
     if saved and saved.prompt.strip():

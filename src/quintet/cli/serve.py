@@ -8,7 +8,7 @@ import click
 
 from quintet.server.http.dashboard_server import serve_pages
 from quintet.server.http.serve import Served, serve
-from quintet.watch.dashboard.routes import Pages
+from quintet.watch.dashboard.routes import DashboardRoutes
 
 OPEN_TO_ALL: Final = "no token: every user of this machine can start programs as you through this server"
 SECRET: Final = "The address contains a secret: keep it to yourself. Ctrl-C ends it."
@@ -16,12 +16,12 @@ SECRET: Final = "The address contains a secret: keep it to yourself. Ctrl-C ends
 
 def dashboard(wd: Path, port: int) -> None:
     """Serve the dashboard of a project."""
-    serve_pages(Pages(lambda: [wd]), port, lambda url: click.echo(f"The dashboard is at {url}\n{SECRET}"))
+    serve_pages(DashboardRoutes(lambda: [wd]), port, lambda url: click.echo(f"The dashboard is at {url}\n{SECRET}"))
 
 
 def serve_all(host: str, port: int, no_token: bool) -> None:
     """Serve the terminals of all runs."""
-    serve(host, port, _print_address, Pages, no_token=no_token)
+    serve(host, port, _print_address, DashboardRoutes, no_token=no_token)
 
 
 def _print_address(served: Served) -> None:

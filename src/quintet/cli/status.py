@@ -8,12 +8,12 @@ import click
 from rich.console import Console
 
 from quintet.layout import JOURNAL
-from quintet.watch.console.live import Picture
-from quintet.watch.dashboard.run_json import tell_run
-from quintet.watch.runs.folders import Tail, as_seen, find_run
+from quintet.watch.console.live_view import LiveFrame
+from quintet.watch.dashboard.run_json import run_json
+from quintet.watch.runs.folders import JournalTail, find_run, with_process_status
 from quintet.watch.runs.model import RUNNING
 from quintet.watch.runs.summary import task_title
-from quintet.watch.runs.terminal_status import statuses
+from quintet.watch.runs.terminal_status import terminal_statuses
 
 _WIDTH, _LINES = 100, 30
 
@@ -21,13 +21,13 @@ _WIDTH, _LINES = 100, 30
 def status(run: str | None, wd: Path, as_json: bool) -> None:
     """Print the state of a run, as a picture or as JSON."""
     folder = find_run(wd, run)
-    tail = Tail(folder / JOURNAL)
-    events = tail.news()
-    seen = as_seen(folder, tail.run)
+    tail = JournalTail(folder / JOURNAL)
+    events = tail.read_new()
+    seen = with_process_status(folder, tail.run)
     title = task_title(folder, seen.id)
-    told = statuses(wd, seen)
+    told = terminal_statuses(wd, seen)
     if as_json:
-        click.echo(json.dumps({**tell_run(seen, title, events), "statuses": told, "at_work": seen.status == RUNNING}))
+        click.echo(json.dumps({**run_json(seen, title, events), "statuses": told, "at_work": seen.status == RUNNING}))
         return
     console = Console(width=None if sys.stdout.isatty() else _WIDTH)
-    console.print(Picture(seen, title, told, events).draw(console.width, _LINES))
+    console.print(LiveFrame(seen, title, told, events).draw(console.width, _LINES))

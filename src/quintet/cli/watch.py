@@ -6,8 +6,8 @@ from typing import Final
 
 from quintet.config import Settings
 from quintet.layout import JOURNAL
-from quintet.watch.console.console import showing
-from quintet.watch.runs.folders import Tail, as_seen, find_run
+from quintet.watch.console.console import open_console
+from quintet.watch.runs.folders import JournalTail, find_run, with_process_status
 from quintet.watch.runs.model import GONE, RUNNING
 from quintet.watch.runs.summary import task_title
 
@@ -18,18 +18,19 @@ INTERRUPTED: Final = 130
 def watch(run: str | None, wd: Path, plain: bool, as_json: bool) -> int:
     """Show the events of a run as they come, until it ends."""
     folder = find_run(wd, run)
-    tail = Tail(folder / JOURNAL)
+    tail = JournalTail(folder / JOURNAL)
     try:
-        with showing(wd, plain=plain, as_json=as_json, progress_seconds=Settings().progress_seconds) as show:
+        with open_console(wd, plain=plain, as_json=as_json, progress_seconds=Settings().progress_seconds) as show:
             show.title(task_title(folder, folder.name))
             while True:
                 # asked before the journal is read, so that what the run wrote last is not missed
-                seen = as_seen(folder, tail.run)
-                for event in tail.news():
+                seen = with_process_status(folder, tail.run)
+                events = tail.read_new()
+                for event in events:
                     show(event)
                 if tail.run.status != RUNNING:
                     return 0
-                if seen.status == GONE and seen.events == tail.run.events:
+                if seen.status == GONE and not events:
                     show.gone()
                     return 0
                 time.sleep(POLL_SECONDS)

@@ -26,8 +26,8 @@ from quintet.server.http.client import client_of
 from quintet.server.paths import run_of
 from quintet.server.terminal.roster import Seat, choose, roster, sessions_in, stop
 from quintet.setup.at_work import projects
-from quintet.watch.report.write import write_report
-from quintet.watch.runs.folders import find_run, is_at_work, read_run, run_folders
+from quintet.watch.report.write_report import write_report
+from quintet.watch.runs.folders import find_run, has_process, read_run, run_folders
 
 PATIENCE_SECONDS: Final = 20.0
 """how long a run that was asked to stop may take; its server waits for pages that are open"""
@@ -64,7 +64,7 @@ def in_project(wd: Path) -> Target:
 def of_run(wd: Path, run: str) -> Target:
     """One run of a project, and its terminals."""
     folder = find_run(wd, run)
-    process = find_process(wd) if is_at_work(folder, read_run(folder)) else None
+    process = find_process(wd) if has_process(folder, read_run(folder)) else None
     sessions = tuple(dict.fromkeys(seat.session for seat in roster() if run_of(seat.session) == folder.name))
     saved = _saved(wd)
     current = saved is not None and saved.run_id == folder.name

@@ -1,1 +1,1 @@
-"""A run in a terminal: the live view and the plain lines."""
+"""A run in a terminal: the live view, the plain lines, the screen after a PASS."""

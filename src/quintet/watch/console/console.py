@@ -1,4 +1,4 @@
-"""The three ways to follow a run: a live view on a terminal, a line for each event, or the journal itself."""
+"""A run in a terminal: as a live view, as a line for each event, or as the lines of its journal."""
 
 import os
 import sys
@@ -16,42 +16,42 @@ import click
 from quintet.loop.journal import Event, RunStopped
 from quintet.program import program
 from quintet.prose import for_stream
+from quintet.watch.console.progress import Progress
 from quintet.watch.runs.event_lines import line_for
 from quintet.watch.runs.formatting import one_line, time_of_day
-from quintet.watch.runs.model import seconds_of
-from quintet.watch.runs.progress import Progress
+from quintet.watch.runs.model import timestamp
+from quintet.watch.runs.terminal_status import terminal_statuses, turn_activity
 
-_GONE: Final = "The run's process is gone; {} run goes on with it."
-
+_GONE: Final = "The run's process has ended unexpectedly; {} run resumes it."
 _TIME: Final = " " * len("00:00:00 ")
-_LOOK_SECONDS: Final = 1.0
+_TICK_SECONDS: Final = 1.0
 
 
-class Show(Protocol):
-    """Takes events as they come."""
+class RunConsole(Protocol):
+    """Shows the events of a run as they come."""
 
     def __call__(self, event: Event) -> None: ...
 
     def title(self, text: str) -> None:
-        """What the run's task is called."""
+        """Show the title of the task."""
 
     def earlier(self, events: Sequence[Event]) -> None:
-        """What happened before the run was stopped, where it goes on."""
+        """Take the events from before a resume; they were shown when they happened."""
 
     def gone(self) -> None:
-        """The run's process is not there any more, and it said nothing of its end."""
+        """Show that the run's process has ended without an event that says so."""
 
 
 @dataclass(frozen=True)
 class _Printing:
     must_go_on: bool
-    """whether the events are worth more than their reader, who may have gone: a run does not end for that"""
+    """whether a closed output is ignored: a run does not end because nobody reads its lines"""
 
     def earlier(self, events: Sequence[Event]) -> None:
-        """It was told when it happened."""
+        """Printed when they happened."""
 
     def echo(self, line: str, *, err: bool = False, rest: str | None = None) -> None:
-        """Print a line; `rest` is given for prose and indents what does not fit into its first line on a terminal."""
+        """Print a line. On a terminal it is wrapped, with `rest` before each further line, unless that is None."""
         try:
             stream = sys.stderr if err else sys.stdout
             click.echo(line if rest is None else for_stream(line, stream, rest), err=err)
@@ -63,13 +63,13 @@ class _Printing:
 
 @dataclass(frozen=True)
 class Lines(_Printing):
-    """One line for each event, with its time; why a run stopped goes to the error stream."""
+    """Prints one line for each event, with its time; the reason of a stop on standard error."""
 
     progress: Progress
 
     def __call__(self, event: Event) -> None:
         self.progress.add(event)
-        line = f"{time_of_day(seconds_of(event.at))} {one_line(line_for(event))}"
+        line = f"{time_of_day(timestamp(event.at))} {one_line(line_for(event))}"
         self.echo(line, rest=_TIME, err=isinstance(event, RunStopped))
 
     def earlier(self, events: Sequence[Event]) -> None:
@@ -77,49 +77,49 @@ class Lines(_Printing):
             self.progress.add(event)
 
     def tick(self, now: float) -> None:
-        """Say who is at work, where nothing was said for long."""
-        if line := self.progress.due(now):
+        """Print who is at work, where nothing was printed for a while."""
+        if line := self.progress.due_line(now):
             self.echo(f"{time_of_day(now)} {line}", rest=_TIME)
 
     @contextmanager
     def ticking(self) -> Iterator[Self]:
-        """Look at the clock in a thread of its own, until the run is over."""
+        """Call `tick` from a thread until the block ends."""
         over = threading.Event()
 
-        def look() -> None:
+        def tick_on() -> None:
             with suppress(BrokenPipeError):
-                while not over.wait(min(self.progress.every, _LOOK_SECONDS)):
+                while not over.wait(min(self.progress.every, _TICK_SECONDS)):
                     self.tick(time.time())
 
         if self.progress.every > 0:
-            threading.Thread(target=look, name="quintet-progress", daemon=True).start()
+            threading.Thread(target=tick_on, name="quintet-progress", daemon=True).start()
         try:
             yield self
         finally:
             over.set()
 
     def title(self, text: str) -> None:
-        """Lines have none."""
+        """Not shown."""
 
     def gone(self) -> None:
         self.echo(_GONE.format(program()), err=True)
 
 
 class JournalLines(_Printing):
-    """The journal, for programs."""
+    """Prints each event as a JSON line, for programs."""
 
     def __call__(self, event: Event) -> None:
         self.echo(event.model_dump_json())
 
     def title(self, text: str) -> None:
-        """Programs need none."""
+        """Not shown."""
 
     def gone(self) -> None:
         self.echo(_GONE.format(program()), err=True)
 
 
 @contextmanager
-def showing(
+def open_console(
     wd: Path,
     *,
     plain: bool = False,
@@ -127,18 +127,15 @@ def showing(
     must_go_on: bool = False,
     progress_seconds: float = 0.0,
     closes: bool = False,
-) -> Iterator[Show]:
-    """The way that was asked for; the live view only where there is a terminal that can draw it."""
+) -> Iterator[RunConsole]:
+    """The console that was asked for; a live view only where there is a terminal that can show it."""
     if as_json:
         yield JournalLines(must_go_on)
     elif plain or not sys.stdout.isatty() or os.environ.get("TERM", "dumb") == "dumb":
-        from quintet.watch.runs.terminal_status import at_work  # noqa: PLC0415
-
-        with Lines(must_go_on, Progress(progress_seconds, partial(at_work, wd))).ticking() as lines:
+        with Lines(must_go_on, Progress(progress_seconds, partial(turn_activity, wd))).ticking() as lines:
             yield lines
     else:
-        from quintet.watch.console.live import LiveView  # noqa: PLC0415 - rich is loaded only where it draws
-        from quintet.watch.runs.terminal_status import statuses  # noqa: PLC0415
+        from quintet.watch.console.live_view import LiveView  # noqa: PLC0415 - loading rich takes a while
 
-        with LiveView(lambda run: statuses(wd, run), closes=closes) as view:
+        with LiveView(partial(terminal_statuses, wd), closes=closes) as view:
             yield view

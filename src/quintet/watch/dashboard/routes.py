@@ -1,7 +1,8 @@
-"""The dashboard's page and what it asks for: read-only routes that a server takes in."""
+"""The routes of the dashboard: its page, and the runs as JSON. They only read; a server includes them."""
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -14,17 +15,18 @@ from quintet.layout import JOURNAL
 from quintet.loop.journal import Event
 from quintet.loop.record.lock import is_locked
 from quintet.program import program
-from quintet.watch.dashboard.run_json import tell_handoff, tell_in_short, tell_run
-from quintet.watch.runs.folders import Tail, as_seen, is_run_id, run_folders
+from quintet.watch.dashboard.run_json import handoff_json, run_json, run_line_json
+from quintet.watch.runs.folders import JournalTail, is_run_id, run_folders, with_process_status
 from quintet.watch.runs.model import Run
 from quintet.watch.runs.summary import task_title
+from quintet.watch.runs.timeline import SvgElement, draw_timeline
 
 LATEST: Final = "latest"
 LOOK_SECONDS: Final = 0.5
-"""the time between two looks at the journals, while somebody watches"""
+"""how often the journals are checked while a page is open"""
 MOST_RUNS: Final = 50
-_KEPT: Final = 200
-"""events of a run that are remembered; the page shows fewer"""
+_MOST_EVENTS: Final = 200
+"""of a run, in memory; the page shows fewer"""
 _POLICY: Final = "; ".join(
     (
         "default-src 'none'",
@@ -49,7 +51,6 @@ _FILES: Final = {
     "/": ("index.html", "text/html; charset=utf-8"),
     "/static/dashboard.css": ("dashboard.css", "text/css; charset=utf-8"),
     "/static/dashboard.js": ("dashboard.js", "text/javascript; charset=utf-8"),
-    "/static/timeline.js": ("timeline.js", "text/javascript; charset=utf-8"),
     "/static/icon.svg": ("icon.svg", "image/svg+xml"),
     "/static/xterm.js": ("vendor/xterm/xterm.js", "text/javascript; charset=utf-8"),
     "/static/xterm.css": ("vendor/xterm/xterm.css", "text/css; charset=utf-8"),
@@ -57,11 +58,11 @@ _FILES: Final = {
 
 
 @dataclass
-class _Followed:
+class _FollowedRun:
     """A run whose journal is read as it grows."""
 
     folder: Path
-    tail: Tail
+    tail: JournalTail
     events: list[Event] = field(default_factory=list)
     title: str = ""
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -69,32 +70,33 @@ class _Followed:
 
     def read(self) -> Run:
         with self._lock:
-            self.events = [*self.events, *self.tail.news()][-_KEPT:]
-            run = as_seen(self.folder, self.tail.run)
+            self.events = [*self.events, *self.tail.read_new()][-_MOST_EVENTS:]
+            run = with_process_status(self.folder, self.tail.run)
             self.title = self.title or task_title(self.folder, run.id)
             return run
 
 
-class Pages:
-    """The runs of some projects, as a page. It reads their folders and changes nothing."""
+class DashboardRoutes:
+    """Serves the page and the runs of some projects. It reads their folders and changes nothing."""
 
     open_paths: Final = frozenset(_FILES)
-    """what holds no secret, and what a browser asks for before it can know the token"""
+    """the paths of the page itself: a browser asks for them before it has the token"""
 
     def __init__(self, projects: Callable[[], Iterable[Path]], *, lasting: bool = True) -> None:
         self._projects = projects
         self._lasting = lasting
-        """whether the server outlives the runs, and comes back at the same address"""
-        self._followed: dict[Path, _Followed] = {}
+        """whether the server goes on after a run has ended"""
+        self._followed: dict[Path, _FollowedRun] = {}
         self.router = APIRouter()
         for path, (name, kind) in _FILES.items():
             self.router.add_api_route(path, _file(name, kind), methods=["GET"], include_in_schema=False)
         self.router.add_api_route("/watch/runs", self.runs, methods=["GET"])
         self.router.add_api_route("/watch/runs/{run_id}", self.run, methods=["GET"])
+        self.router.add_api_route("/watch/runs/{run_id}/timeline", self.timeline, methods=["GET"], response_model=None)
         self.router.add_api_route("/watch/runs/{run_id}/handoffs/{number}", self.handoff, methods=["GET"])
 
-    async def watch(self, tell: Callable[..., None], watched: Callable[[], bool]) -> None:
-        """Tell of every journal that grows, for as long as somebody watches."""
+    async def watch(self, send: Callable[..., None], watched: Callable[[], bool]) -> None:
+        """Send an event for every journal that has grown, while a page is open."""
         sizes = await asyncio.to_thread(self._sizes)
         while True:
             await asyncio.sleep(LOOK_SECONDS)
@@ -103,32 +105,38 @@ class Pages:
             found = await asyncio.to_thread(self._sizes)
             for name, size in found.items():
                 if sizes.get(name) != size:
-                    tell("journal", run=name, size=size[0])
+                    send("journal", run=name, size=size[0])
             sizes = found
 
     def runs(self) -> dict[str, Any]:
         """The runs of all projects, the newest first."""
         folders = self._folders()[:MOST_RUNS]
-        told = [tell_in_short(followed.read(), followed.title) for followed in map(self._follow, folders)]
+        rows = [run_line_json(followed.read(), followed.title) for followed in map(self._follow, folders)]
         projects = [str(project) for project in self._projects()]
-        return {"projects": projects, "lasting": self._lasting, "program": program(), "runs": told}
+        return {"projects": projects, "lasting": self._lasting, "program": program(), "runs": rows}
 
     def run(self, run_id: str) -> dict[str, Any]:
         """One run; `latest` is the newest."""
         followed = self._follow(self._folder(run_id))
-        return tell_run(followed.read(), followed.title, followed.events)
+        return run_json(followed.read(), followed.title, followed.events)
+
+    def timeline(self, run_id: str) -> SvgElement:
+        """The timeline of a run as it is now: nested elements, each with its name, its attributes and its children."""
+        return draw_timeline(self._follow(self._folder(run_id)).read(), time.time())
 
     def handoff(self, run_id: str, number: int) -> dict[str, Any]:
-        """The texts of one handoff, counted from 0."""
+        """The texts of one handoff; the numbers begin with 0."""
         folder = self._folder(run_id)
         run = self._follow(folder).read()
         if not 0 <= number < len(run.handoffs):
             raise HTTPException(404, "There is no such handoff")
-        return tell_handoff(folder, run, run.handoffs[number])
+        return handoff_json(folder, run, run.handoffs[number])
 
     def _sizes(self) -> dict[str, tuple[int, bool]]:
-        """How long the newest journal of each project is, and whether a run is at work there: older ones do not grow,
-        and a run that is killed does not say so."""
+        """The size of the newest journal of each project, and whether a run is at work there.
+
+        Older journals do not grow, and a killed run writes nothing.
+        """
         sizes = {}
         for project in self._projects():
             for folder in run_folders(project)[:1]:
@@ -151,8 +159,8 @@ class Pages:
             raise HTTPException(404, "There is no such run")
         return found
 
-    def _follow(self, folder: Path) -> _Followed:
-        return self._followed.setdefault(folder, _Followed(folder, Tail(folder / JOURNAL)))
+    def _follow(self, folder: Path) -> _FollowedRun:
+        return self._followed.setdefault(folder, _FollowedRun(folder, JournalTail(folder / JOURNAL)))
 
 
 def _file(name: str, kind: str) -> Callable[[], Response]:

@@ -1,57 +1,60 @@
 """A run as JSON, for the dashboard and for programs."""
 
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
 from quintet.loop.journal import Event
 from quintet.roles import ROLES
 from quintet.watch.runs.advice import Code, advise
+from quintet.watch.runs.condensation import condensed_texts
 from quintet.watch.runs.event_lines import line_for
 from quintet.watch.runs.folders import read_text
-from quintet.watch.runs.formatting import harmless
-from quintet.watch.runs.model import Run, seconds_of, tokens_of
-from quintet.watch.runs.parts import Handoff, Tokens, kind_of
-from quintet.watch.runs.shortened import shortened
+from quintet.watch.runs.formatting import printable
+from quintet.watch.runs.handoffs import Handoff, Tokens, kind_of
+from quintet.watch.runs.model import Run, timestamp, tokens_of
 from quintet.watch.runs.summary import headline
 
 SHOWN_LINES: Final = 60
 """of the journal"""
 
 
-def tell_run(run: Run, title: str, events: list[Event]) -> dict[str, Any]:
-    """Everything that the page shows of a run but the texts."""
+def run_json(run: Run, title: str, events: list[Event]) -> dict[str, Any]:
+    """A run without the texts of its prompts and replies."""
     current = run.current
     return {
-        **tell_in_short(run, title),
+        **run_line_json(run, title),
         "wd": run.wd,
         "reason": run.reason,
-        "advice": [[{"code": isinstance(part, Code), "text": harmless(part)} for part in step] for step in advise(run)],
+        "advice": [
+            [{"code": isinstance(part, Code), "text": printable(part)} for part in step] for step in advise(run)
+        ],
         "asking": run.asking,
-        "waiting": harmless(run.waiting),
+        "waiting": printable(run.waiting),
         "resumes": run.resumes,
         "now": time.time(),
         "ended": run.ended,
-        "spells": run.spells,
+        "active_intervals": run.active_intervals,
         "round": run.round,
         "current": run.handoffs.index(current) if current else None,
         "tokens": _tokens(tokens_of(run.handoffs)),
         "roles": [{"name": role.name, "phase": role.phase, "kind": kind_of(role)} for role in ROLES],
         "terminals": {role: {"id": id_, "provider": provider} for role, (id_, provider) in run.terminals.items()},
         "handoffs": [_handoff(run, handoff) for handoff in run.handoffs],
-        "remarks": [{"at": remark.at, "kind": remark.kind, "text": remark.text} for remark in run.remarks],
-        "journal": [{"at": seconds_of(event.at), "text": harmless(line_for(event))} for event in events[-SHOWN_LINES:]],
+        "warnings": [{"at": warning.at, "kind": warning.kind, "text": warning.text} for warning in run.warnings],
+        "journal": [{"at": timestamp(event.at), "text": printable(line_for(event))} for event in events[-SHOWN_LINES:]],
     }
 
 
-def tell_in_short(run: Run, title: str) -> dict[str, Any]:
-    """One line of the list of runs."""
+def run_line_json(run: Run, title: str) -> dict[str, Any]:
+    """A run as a line in the list of runs."""
     tokens = tokens_of(run.handoffs)
     return {
         "id": run.id,
         "status": run.status,
         "headline": headline(run),
-        "title": harmless(title),
+        "title": printable(title),
         "began": run.began,
         "seconds": run.seconds(),
         "rounds": len(run.rounds),
@@ -59,22 +62,22 @@ def tell_in_short(run: Run, title: str) -> dict[str, Any]:
     }
 
 
-def tell_handoff(folder: Path, run: Run, handoff: Handoff) -> dict[str, Any]:
-    """The texts of a handoff: the prompt as it was sent, the response, and what condensation left out."""
-    parts = shortened(folder, run, handoff)
+def handoff_json(folder: Path, run: Run, handoff: Handoff) -> dict[str, Any]:
+    """The texts of a handoff: its prompt, its reply, and what condensation left out of the prompt."""
+    texts = condensed_texts(folder, run, handoff)
     return {
-        "prompt": harmless(read_text(folder, handoff.prompt_file)),
-        "reply": harmless(read_text(folder, handoff.reply_file)),
-        "output": harmless(read_text(folder, handoff.verdict.output_file if handoff.verdict else "")),
-        "saved": sum(part.saved for part in parts),
-        "shortened": [
+        "prompt": printable(read_text(folder, handoff.prompt_file)),
+        "reply": printable(read_text(folder, handoff.reply_file)),
+        "output": printable(read_text(folder, handoff.verdict.output_file if handoff.verdict else "")),
+        "left_out_bytes": sum(text.left_out_bytes for text in texts),
+        "condensed": [
             {
-                "what": part.what,
-                "removed": [harmless(line) for line in part.removed],
-                "size": part.size,
-                "saved": part.saved,
+                "what": text.what,
+                "left_out": [printable(line) for line in text.left_out],
+                "size": text.size,
+                "left_out_bytes": text.left_out_bytes,
             }
-            for part in parts
+            for text in texts
         ],
     }
 
@@ -98,23 +101,18 @@ def _handoff(run: Run, handoff: Handoff) -> dict[str, Any]:
         "verdict": verdict
         and {
             "word": verdict.word,
-            "outcome": verdict.outcome,
-            "label": harmless(verdict.label),
-            "reason": harmless(verdict.reason),
+            "kind": verdict.kind,
+            "label": printable(verdict.label),
+            "reason": printable(verdict.reason),
             "evidence": verdict.evidence,
-            "command": harmless(verdict.command),
+            "command": printable(verdict.command),
         },
     }
 
 
+def _step_part(part: str) -> dict[str, Any]:
+    return {"code": isinstance(part, Code), "text": printable(part)}
+
+
 def _tokens(tokens: Tokens | None) -> dict[str, Any] | None:
-    if tokens is None:
-        return None
-    return {
-        "input": tokens.input,
-        "cached": tokens.cached,
-        "output": tokens.output,
-        "total": tokens.total,
-        "cost": tokens.cost,
-        "unpriced": tokens.unpriced,
-    }
+    return None if tokens is None else {**asdict(tokens), "total": tokens.total}

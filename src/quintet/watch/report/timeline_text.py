@@ -3,10 +3,10 @@
 from typing import Final
 
 from quintet.roles import ROLES
-from quintet.watch.report.timeline_svg import LEFT, RIGHT, WIDTH, Scale
 from quintet.watch.runs.formatting import duration
+from quintet.watch.runs.handoffs import KIND_WORDS, SIGNS, kind_of
 from quintet.watch.runs.model import Run
-from quintet.watch.runs.parts import OUTCOME_WORDS, SIGNS, kind_of
+from quintet.watch.runs.timeline import LEFT, RIGHT, WIDTH, Scale
 
 COLUMNS: Final = 72
 LEGEND: Final = "  ".join(
@@ -16,20 +16,20 @@ LEGEND: Final = "  ".join(
         "▒ test",
         "· waiting",
         "┊ stopped",
-        *(f"{SIGNS[item]} {OUTCOME_WORDS[item]}" for item in SIGNS),
+        *(f"{SIGNS[item]} {KIND_WORDS[item]}" for item in SIGNS),
     )
 )
 _NAME: Final = 17
 _SIGNS: Final = {"work": "█", "review": "▓", "test": "▒"}
 
 
-def lanes(run: Run) -> list[str]:
+def text_timeline(run: Run) -> list[str]:
     """A lane for each agent, from the left to the right in time; every turn has at least one column."""
-    scale = Scale(run.spells or ((0.0, 1.0),))
+    scale = Scale.of(run)
     rows = {role: ["·"] * COLUMNS for role in ROLES}
     for row in rows.values():
-        for (_, end), (begin, _) in zip(scale.spells, scale.spells[1:], strict=False):
-            for place in range(_column(scale, end), _column(scale, begin)):
+        for begin, end in scale.stops:
+            for place in range(_column(scale, begin), _column(scale, end)):
                 row[place] = "┊"
     for handoff in run.handoffs:
         row = rows[handoff.role]
@@ -37,7 +37,7 @@ def lanes(run: Run) -> list[str]:
         after = max(_column(scale, handoff.taken or run.ended), first + 1)
         row[first:after] = [sign if sign == "┊" else _SIGNS[kind_of(handoff.role)] for sign in row[first:after]]
         if handoff.verdict:
-            row[after - 1] = SIGNS[handoff.verdict.outcome]
+            row[after - 1] = SIGNS[handoff.verdict.kind]
     named = [f"{role.label:<{_NAME}}{''.join(row)}" for role, row in rows.items()]
     return [_rounds(run, scale), *named, _axis(scale)]
 

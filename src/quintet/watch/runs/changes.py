@@ -25,25 +25,25 @@ Size = Annotated[int, Field(strict=True, ge=0, le=10**12)]
 
 @dataclass(frozen=True)
 class FileChange:
-    """One changed file; the counts are None for what is no text."""
+    """A changed file; the counts of lines are None where it is no text."""
 
     path: str
     kind: str
     added: Size | None = None
     removed: Size | None = None
     before: bool = False
-    """it was not committed already when the run began"""
+    """it had uncommitted changes when the run began"""
 
 
 @dataclass(frozen=True)
 class Changes:
-    """The files that differ from the start commit."""
+    """The files that are different from the start commit."""
 
     files: tuple[FileChange, ...] = ()
     more: Size = 0
-    """files beyond those listed"""
+    """how many more there are than those listed"""
     note: str = ""
-    """why nothing is known"""
+    """why they are not known"""
 
 
 def changes_of(folder: Path, run: Run) -> Changes:
@@ -63,7 +63,7 @@ def changes_now(wd: Path, run: Run) -> Changes:
     """What is different from the start commit in the work tree as it is now."""
     start = run.start_commit
     if not start:
-        return Changes(note="The project was in no git repository, or had no commit, when the run began.")
+        return Changes(note="The project was not in a git repository, or had no commit, when the run began.")
     if not is_hash(start) or git.answer(wd, "cat-file", "-e", f"{start}^{{commit}}") is None:
         return Changes(note=f"The start commit {start[:12]} is not in this repository.")
     try:
@@ -106,7 +106,7 @@ def _unchanged(wd: Path, hashes: Mapping[str, str]) -> set[str]:
     feed = b"".join(os.fsencode(path) + b"\n" for path in paths)
     try:
         now = git.run(wd, "hash-object", "--stdin-paths", feed=feed).text.split("\n")
-    except GitError:  # one was deleted in this moment
+    except GitError:  # a file was deleted meanwhile
         return set()
     return {path for path, found in zip(paths, now, strict=False) if found == hashes[path]}
 
@@ -127,7 +127,7 @@ def _printable(path: str) -> str:
 
 
 def was_dirty(path: str, run: Run) -> bool:
-    """Whether a file was not committed already when the run began, by itself or with its folder."""
+    """Whether a file, or a folder that it is in, had uncommitted changes when the run began."""
     return any(path == item or (item.endswith("/") and path.startswith(item)) for item in run.dirty or ())
 
 
@@ -139,6 +139,6 @@ _ADAPTER: Final[TypeAdapter[Changes]] = TypeAdapter(Changes)
 
 
 def _read(text: bytes) -> Changes:
-    """What was noted; an agent may have written there too, so each part has to be what it should be."""
+    """The changes from their file. An agent may have changed it: each field is validated."""
     found = _ADAPTER.validate_json(text)
     return Changes(found.files[:_MOST], found.more + max(len(found.files) - _MOST, 0), found.note)

@@ -1,19 +1,19 @@
-"""One line for each event of a run."""
+"""The events of a run as lines of text."""
 
 from quintet.loop import journal
 from quintet.loop.journal import Event
 from quintet.roles import in_words
-from quintet.watch.runs.formatting import count, local_time
-from quintet.watch.runs.parts import SIGNS, Outcome, review_outcome
+from quintet.watch.runs.formatting import local_date_time, short_number
+from quintet.watch.runs.handoffs import SIGNS, VerdictKind, review_kind
 
 
 def line_for(event: Event) -> str:
-    """An event in words."""
+    """An event as one line."""
     match event:
         case journal.RunStarted(run_id=run_id, start_agent=agent):
             return f"run {run_id} starts with {in_words(agent)}"
         case journal.RunResumed(run_id=run_id, step=step):
-            return f"run {run_id} goes on at step {step or 'the end'}"
+            return f"run {run_id} resumes at step {step or 'the end'}"
         case journal.TerminalCreated(role=role, terminal=terminal, provider=provider, seconds=seconds, continues=old):
             return f"{in_words(role)} is ready: {provider} in terminal {terminal}, {seconds:.1f} s" + (
                 f", with the conversation of {old}" if old else ""
@@ -22,14 +22,14 @@ def line_for(event: Event) -> str:
             return f"round {number}, cycle {cycle}: {in_words(role)} gets its prompt ({size} characters)"
         case journal.ReplyTaken(role=role, characters=size, source=source, file=file, tokens=tokens):
             origin = "" if source == "file" else ", read from its screen"
-            used = f", {count(tokens.total)} tokens" if tokens else ""
+            used = f", {short_number(tokens.total)} tokens" if tokens else ""
             return f"{in_words(role)} has replied ({size} characters{used}{origin}): {file}"
         case journal.ReplyMissed(role=role):
-            return f"warning: {in_words(role)} was asked again and gave no reply; the run goes on without it"
+            return f"warning: {in_words(role)} was asked again and gave no reply; the run continues without it"
         case journal.RunFinished(status=status, round=number):
             return f"{status} in round {number}"
         case journal.RunStopped(reason=reason, resumable=resumable):
-            return f"stopped: {reason}" + ("; start again to go on" if resumable else "")
+            return f"stopped: {reason}" + ("; start it again to resume" if resumable else "")
     return _judgement(event) or _wait(event) or _trouble(event)
 
 
@@ -39,7 +39,7 @@ def _judgement(event: Event) -> str:
             return _review(event)
         case journal.ReviewsUsedUp(phase=phase, cycles=cycles):
             number = f"{cycles} reviews" if cycles > 1 else "its one review"
-            return f"WARNING: {phase} phase NOT APPROVED after {number}; it goes on, and the open notes go along"
+            return f"WARNING: {phase} phase NOT APPROVED after {number}; the run continues with its open notes"
         case journal.TestJudged(round=number, verdict=verdict, reason=reason):
             return f"test of round {number}: {verdict or 'no verdict'} ({reason})"
         case journal.Verified(command=command, exit_code=code, file=file):
@@ -50,10 +50,10 @@ def _judgement(event: Event) -> str:
 
 
 def _review(event: journal.ReviewJudged) -> str:
-    outcome = review_outcome(event.verdict, event.approved)
+    outcome = review_kind(event.verdict, event.approved)
     said = {
-        Outcome.GOOD: f"APPROVED, with evidence of {', '.join(event.evidence) or 'nothing'}",
-        Outcome.VOID: f"APPROVED, not counted: {event.reason}",
+        VerdictKind.GOOD: f"APPROVED, with evidence of {', '.join(event.evidence) or 'nothing'}",
+        VerdictKind.VOID: f"APPROVED, not counted: {event.reason}",
     }.get(outcome, f"{event.verdict or 'no verdict'}: {event.reason}")
     return f"{SIGNS[outcome]} {event.phase} review {event.cycle}: {said}"
 
@@ -71,7 +71,7 @@ def _wait(event: Event) -> str:
         case journal.PermissionAsked(role=role, terminal=terminal):
             return f"warning: {in_words(role)} asks for permission; answer it in terminal {terminal}"
         case journal.StatusDoubted(role=role, status=status, text=text):
-            return f"warning: it is not clear how {in_words(role)} stands: {text}; it counts as {status}"
+            return f"warning: the status of {in_words(role)} is not clear: {text}; it counts as {status}"
     return ""
 
 
@@ -84,9 +84,9 @@ def _trouble(event: Event) -> str:
         case journal.TerminalLost(role=role, terminal=terminal, reason=reason):
             return f"warning: the terminal {terminal} of {in_words(role)} is lost ({reason}); it is started again"
         case journal.TurnFailed(text=text, number=number, pause=pause):
-            return f"warning: {text}; repetition {number} in {pause:g} s"
+            return f"warning: {text}; retry {number} in {pause:g} s"
         case journal.LimitReached(role=role, text=text, until=until):
-            return f"warning: {in_words(role)} waits until {local_time(until)} for the end of a limit: {text}"
+            return f"warning: {in_words(role)} waits until {local_date_time(until)} for the end of a limit: {text}"
         case journal.HandTyped(role=role, terminal=terminal):
             return f"warning: somebody typed into the {in_words(role)}'s terminal ({terminal})"
         case journal.ServerFault(text=text) | journal.Warned(text=text):

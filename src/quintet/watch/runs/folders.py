@@ -1,4 +1,4 @@
-"""The runs of a project: found in `.tmp/`, read from their folders, changed by nobody here."""
+"""The runs of a project: finding their folders in `.tmp/` and reading what is in them. Nothing is changed."""
 
 import os
 import re
@@ -16,7 +16,7 @@ from quintet.loop.record.lock import is_locked
 from quintet.loop.record.state_file import load_state
 from quintet.program import program
 from quintet.roles import ROLES
-from quintet.watch.runs.model import GONE, RUNNING, STOPPED, Run, fold_all, run_from
+from quintet.watch.runs.model import GONE, RUNNING, STOPPED, Run, add_events, run_from_events
 
 _RUN_ID = re.compile(r"\w[\w.-]{0,100}")
 _LONGEST_TEXT: Final = 2_000_000
@@ -53,28 +53,27 @@ def find_run(wd: Path, name: str | None) -> Path:
 
 
 def read_run(folder: Path) -> Run:
-    """The run in a folder, as it is seen from outside."""
-    return as_seen(folder, run_from(Journal(folder / JOURNAL).read()))
+    """The run in a folder."""
+    return with_process_status(folder, run_from_events(Journal(folder / JOURNAL).read()))
 
 
-def as_seen(folder: Path, run: Run) -> Run:
-    """A run as the project knows it, beyond its journal.
+def with_process_status(folder: Path, run: Run) -> Run:
+    """A run with what its journal cannot say.
 
-    One that could not write down its end, because it was killed or the machine went down, is gone; and one that has
-    not come to its end is left behind where another has begun since.
+    A run is GONE where its journal says that it is running but its process is not there: it was killed, or the machine
+    went down. A run that has not ended is superseded where another one has begun since.
     """
-    if run.status == RUNNING and not is_at_work(folder, run):
-        # without all its agents, and without any work of theirs, there is nothing to go on with
+    if run.status == RUNNING and not has_process(folder, run):
+        # a run that has neither all its agents nor any reply of theirs cannot be resumed
         has_begun = len(run.terminals) == len(ROLES) or any(handoff.reply_file for handoff in run.handoffs)
         run = replace(run, status=GONE, resumable=has_begun)
-    return replace(run, left_behind=not _is_current(folder, run)) if run.status in (GONE, STOPPED) else run
+    return replace(run, superseded=not _is_current(folder, run)) if run.status in (GONE, STOPPED) else run
 
 
 def read_text(folder: Path, name: str) -> str:
-    """A prompt or reply of the archive, by the name that the journal gives; empty where it is not there.
+    """A prompt or reply from a run's folder, by the name in the journal; empty where it is not there.
 
-    The journal lies in the work tree, so an agent could have written into it: a name that leads out of the run's
-    folder is not followed.
+    Agents can write into the journal: a name that leads out of the run's folder is not followed.
     """
     if not name:
         return ""
@@ -89,21 +88,21 @@ def read_text(folder: Path, name: str) -> str:
         return ""
 
 
-def is_at_work(folder: Path, run: Run) -> bool:
-    """Whether the process of a run that has not ended is there: some run holds the project, and it is this one."""
+def has_process(folder: Path, run: Run) -> bool:
+    """Whether the process of a run is there: some process holds the project's lock, and the state is of this run."""
     return run.status == RUNNING and is_locked(folder.parents[1]) and _is_current(folder, run)
 
 
 def _is_current(folder: Path, run: Run) -> bool:
-    """Whether a run is the one that the project's state tells of."""
+    """Whether the project's state is of this run."""
     state = read_state(folder.parent / STATE)
     if state is None or state.final_status is not Status.RUNNING:
-        return run_folders(folder.parents[1])[:1] == [folder]  # it has just begun, or keeps its state elsewhere
+        return run_folders(folder.parents[1])[:1] == [folder]  # it has just begun, or STATE_FILE is elsewhere
     return state.run_id == run.id
 
 
 def read_state(path: Path) -> State | None:
-    """A run's state; None where there is none that can be read."""
+    """The state of a run from its file; None where there is none, or none that can be read."""
     try:
         return _read_state(path, path.stat().st_mtime_ns)
     except (OSError, StateError):
@@ -111,7 +110,7 @@ def read_state(path: Path) -> State | None:
 
 
 @lru_cache(maxsize=4)
-def _read_state(path: Path, written: int) -> State | None:  # noqa: ARG001 - asked for often, and written seldom
+def _read_state(path: Path, written: int) -> State | None:  # noqa: ARG001 - read often, and written seldom
     return load_state(path)
 
 
@@ -120,20 +119,20 @@ def is_run_id(text: str) -> bool:
 
 
 @dataclass
-class Tail:
-    """A journal that is still being written: each look reads what is new, and only whole lines."""
+class JournalTail:
+    """Reads a journal while it is being written: each time what is new, and only whole lines."""
 
     path: Path
     run: Run = field(default_factory=Run)
     _position: int = 0
     _torn: list[bytes] = field(default_factory=list)
-    """of a line that has not ended yet; it is put together once, at its end"""
+    """the pieces of a line that has not ended yet"""
 
-    def news(self) -> list[Event]:
-        """The events since the last look; the run is up to date afterwards."""
+    def read_new(self) -> list[Event]:
+        """The events since the last call; the run is up to date afterwards."""
         try:
             with self.path.open("rb") as file:
-                if file.seek(0, os.SEEK_END) < self._position:  # deleted by an agent, and begun anew
+                if file.seek(0, os.SEEK_END) < self._position:  # an agent has deleted it
                     self._position, self._torn, self.run = 0, [], Run()
                 file.seek(self._position)
                 events = [
@@ -144,7 +143,7 @@ class Tail:
                 ]
         except OSError:
             return []
-        self.run = fold_all(self.run, events)
+        self.run = add_events(self.run, events)
         return events
 
     def _lines(self, data: bytes) -> list[bytes]:

@@ -22,13 +22,13 @@ def duration(seconds: float) -> str:
 
 
 def clock(seconds: float) -> str:
-    """A stretch of time as a running clock shows it: `0:08`, `4:05`, `2:07:30`."""
+    """A duration as a running clock shows it: `0:08`, `4:05`, `2:07:30`."""
     whole = max(round(seconds), 0)
     minutes = f"{whole % _HOUR // _MINUTE}:{whole % _MINUTE:02d}"
     return minutes if whole < _HOUR else f"{whole // _HOUR}:{minutes.rjust(5, '0')}"
 
 
-def count(number: int) -> str:
+def short_number(number: int) -> str:
     """`950`, `8.4k`, `125k`, `1.3M`."""
     for size, letter in ((_MEGA, "M"), (_KILO, "k")):
         if number >= size:
@@ -38,19 +38,19 @@ def count(number: int) -> str:
 
 
 def money(cost: float) -> str:
-    """An amount in whatever currency the user's prices are in."""
+    """An amount in the currency of the prices in the settings."""
     return f"{cost:,.2f}" if cost >= 1 else f"{cost:.4f}"
 
 
-def moment(seconds: float) -> str:
-    """A date and time of this machine's clock."""
+def date_time(seconds: float) -> str:
+    """A date and time in this machine's time zone."""
     return f"{datetime.fromtimestamp(seconds).astimezone():%Y-%m-%d %H:%M:%S}" if seconds else "unknown"
 
 
-def local_time(text: str) -> str:
-    """A time that a journal tells, as this machine's clock shows it."""
+def local_date_time(text: str) -> str:
+    """An ISO date and time in this machine's time zone; any other text as it is."""
     try:
-        return moment(datetime.fromisoformat(text).timestamp())
+        return date_time(datetime.fromisoformat(text).timestamp())
     except ValueError:
         return text
 
@@ -62,10 +62,10 @@ def time_of_day(seconds: float) -> str:
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
-def harmless(text: str) -> str:
-    """A text without what would steer a terminal or turn the direction of writing: agents' words are only shown."""
+def printable(text: str) -> str:
+    """A text of an agent without characters that control a terminal or change the direction of writing."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def one_line(text: str) -> str:
-    return " ".join(harmless(text).split())
+    return " ".join(printable(text).split())

@@ -1,4 +1,4 @@
-"""A run as people look at it: one value, folded from the journal alone."""
+"""A run as people look at it: one value, built from the events of its journal alone."""
 
 import re
 from collections.abc import Iterable
@@ -11,23 +11,23 @@ from quintet.loop import journal
 from quintet.loop.journal import Event
 from quintet.roles import BY_NAME, Role
 from quintet.watch.runs.event_lines import line_for
-from quintet.watch.runs.parts import Handoff, Outcome, Remark, Tokens, Verdict, kind_of, review_outcome
+from quintet.watch.runs.handoffs import Handoff, Judgement, RunWarning, Tokens, VerdictKind, kind_of, review_kind
 
 RUNNING, PASS, FAIL, STOPPED, GONE = "RUNNING", "PASS", "FAIL", "STOPPED", "GONE"
-"""how a run stands; gone is one that says it is running and whose process is not there"""
+"""the status of a run; GONE: its journal says that it is running, but its process is not there"""
 COMMITTED: Final = "committed as "
-"""how post-processing tells of its commit"""
+"""the beginning of the line in which post-processing names its commit"""
 _LAST_YEAR: Final = 250_000_000_000.0
 """seconds since the epoch; a clock's years have four digits"""
-MOST_SPELLS: Final = 500
-"""a run that is resumed more often than that is taken as one that went on"""
+MOST_INTERVALS: Final = 500
+"""stops beyond that are not told apart any more"""
 QUIET_SECONDS: Final = 60.0
-"""a resumed run whose journal says nothing of its stop was stopped; this much of the silence may have been work"""
+"""a killed run does not write down when: this much of the time after its last event counts as work"""
 
 
 @dataclass(frozen=True)
 class Run:
-    """Everything that the journal tells of a run."""
+    """What the journal says of a run."""
 
     id: str = ""
     wd: str = ""
@@ -36,23 +36,23 @@ class Run:
     """empty where the task was a setting"""
     start_commit: str = ""
     dirty: tuple[str, ...] | None = None
-    """what was not committed when it began; None where that is not known"""
+    """the paths that were not committed when it began; None where that is not known"""
     status: str = RUNNING
     reason: str = ""
     """why it stopped"""
     resumable: bool = True
-    left_behind: bool = False
+    superseded: bool = False
     """another run has begun since"""
     max_tokens: int = 0
     """the limit that stopped it"""
     cleaned_up: bool = False
-    """its terminals were ended with it"""
+    """its terminals were ended when it ended"""
     head: str = ""
     """the commit that it left the project at"""
-    spells: tuple[tuple[float, float], ...] = ()
-    """the stretches of time in which it was at work, without those in which it was stopped"""
+    active_intervals: tuple[tuple[float, float], ...] = ()
+    """from when to when it was at work; between two intervals it was stopped"""
     handoffs: tuple[Handoff, ...] = ()
-    remarks: tuple[Remark, ...] = ()
+    warnings: tuple[RunWarning, ...] = ()
     terminals: dict[str, tuple[str, str]] = field(default_factory=dict)
     """by role: the terminal's id and its provider"""
     commit: str = ""
@@ -62,33 +62,36 @@ class Run:
     waiting: str = ""
     """why the current turn has not been sent again yet: it has failed, or a limit is reached"""
     resumes: int = 0
-    events: int = 0
 
     @property
     def began(self) -> float:
-        return self.spells[0][0] if self.spells else 0.0
+        return self.active_intervals[0][0] if self.active_intervals else 0.0
+
+    @property
+    def is_running(self) -> bool:
+        return self.status == RUNNING
 
     @property
     def ended(self) -> float:
-        """When it ended, or when it was last heard of."""
-        return self.spells[-1][1] if self.spells else 0.0
+        """The time of its end, or of its last event."""
+        return self.active_intervals[-1][1] if self.active_intervals else 0.0
 
     def seconds(self, now: float | None = None) -> float:
         """How long it was at work."""
-        running = (now or self.ended) - self.ended if self.status == RUNNING else 0.0
-        return sum(end - begin for begin, end in self.spells) + max(running, 0.0)
+        running = (now or self.ended) - self.ended if self.is_running else 0.0
+        return sum(end - begin for begin, end in self.active_intervals) + max(running, 0.0)
 
     def worked(self, handoff: Handoff, now: float | None = None) -> float:
         """How long a turn has taken, without the time in which the run was stopped."""
         end = handoff.taken or self.ended
-        until_then = sum(max(min(end, last) - max(handoff.sent, first), 0.0) for first, last in self.spells)
-        if now is None or handoff.taken or self.status != RUNNING:
+        until_then = sum(max(min(end, last) - max(handoff.sent, first), 0.0) for first, last in self.active_intervals)
+        if now is None or handoff.taken or not self.is_running:
             return until_then
         return until_then + max(now - self.ended, 0.0)
 
     @property
     def current(self) -> Handoff | None:
-        """The handoff that waits for its reply."""
+        """The handoff that has no reply yet."""
         last = self.handoffs[-1] if self.handoffs else None
         return last if last and last.taken is None and self.status in (RUNNING, STOPPED, GONE) else None
 
@@ -117,31 +120,31 @@ class Run:
 
 
 def tokens_of(handoffs: Iterable[Handoff]) -> Tokens | None:
-    """The sum over handoffs; None where no record tells anything."""
+    """The sum over handoffs; None where no agent has recorded any."""
     known = [handoff.tokens for handoff in handoffs if handoff.tokens]
     return reduce(Tokens.__add__, known) if known else None
 
 
-def run_from(events: Iterable[Event]) -> Run:
-    """The run that a journal tells of."""
-    return fold_all(Run(), events)
+def run_from_events(events: Iterable[Event]) -> Run:
+    """The run of a journal."""
+    return add_events(Run(), events)
 
 
-def fold(run: Run, event: Event) -> Run:
+def add_event(run: Run, event: Event) -> Run:
     """The run after one more event."""
-    return fold_all(run, (event,))
+    return add_events(run, (event,))
 
 
-def fold_all(run: Run, events: Iterable[Event]) -> Run:
-    """The run after more events; nothing is copied between them, so that a long journal takes no longer per line."""
-    growing = _Growing(run)
+def add_events(run: Run, events: Iterable[Event]) -> Run:
+    """The run after more events."""
+    builder = _RunBuilder(run)
     for event in events:
-        growing.add(event)
-    return growing.run
+        builder.add(event)
+    return builder.run
 
 
-def seconds_of(at: str) -> float:
-    """A journal's time as seconds since the epoch; 0 where it is none, or none that a clock can show."""
+def timestamp(at: str) -> float:
+    """The time of an event as seconds since the epoch; 0 where it is not a time that can be shown."""
     try:
         seconds = datetime.fromisoformat(at).timestamp()
     except (ValueError, OverflowError):
@@ -149,32 +152,35 @@ def seconds_of(at: str) -> float:
     return seconds if 0.0 <= seconds < _LAST_YEAR else 0.0
 
 
-class _Growing:
-    """A run while events are folded in."""
+class _RunBuilder:
+    """A run to which events are added. Its lists grow in place: a long journal takes no longer per event."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._spells, self._handoffs, self._remarks = list(run.spells), list(run.handoffs), list(run.remarks)
+        self._intervals, self._handoffs, self._warnings = (
+            list(run.active_intervals),
+            list(run.handoffs),
+            list(run.warnings),
+        )
         self._terminals = dict(run.terminals)
         self._last: dict[str, int] = {}
-        """the last handoff of each step, each role and each kind of work"""
+        """the number of the last handoff of each step, each role and each kind of work"""
         for number in range(len(self._handoffs)):
-            self._note_last(number)
+            self._index(number)
 
     @property
     def run(self) -> Run:
         return replace(
             self._run,
-            spells=tuple(self._spells),
+            active_intervals=tuple(self._intervals),
             handoffs=tuple(self._handoffs),
-            remarks=tuple(self._remarks),
+            warnings=tuple(self._warnings),
             terminals=self._terminals,
         )
 
     def add(self, event: Event) -> None:
-        at = seconds_of(event.at)
-        self._hear(event, at)
-        self._set(events=self._run.events + 1)
+        at = timestamp(event.at)
+        self._extend_interval(event, at)
         match event:
             case journal.RunStarted():
                 self._set(id=event.run_id, wd=event.wd, start_agent=event.start_agent, task_file=event.task_file)
@@ -185,57 +191,57 @@ class _Growing:
             case journal.TerminalCreated(role=role) if role in BY_NAME:
                 self._terminals[role] = (event.terminal, event.provider)
             case journal.PromptSent():
-                self._send(event, at)
+                self._add_handoff(event, at)
             case journal.ReplyTaken() | journal.ReplyMissed():
-                self._take(event, at)
+                self._add_reply(event, at)
             case journal.RunFinished(status=status):
-                self._close(at)
+                self._close_handoff(at)
                 self._set(status=status, cleaned_up=event.cleaned_up, head=event.head)
             case journal.RunStopped(reason=reason):
                 self._set(status=STOPPED, reason=reason, resumable=event.resumable, max_tokens=event.max_tokens)
                 self._set(cleaned_up=event.cleaned_up, head=event.head)
             case journal.ReviewJudged() | journal.TestJudged() | journal.Verified():
-                self._judge(event)
+                self._add_verdict(event)
             case _:
-                self._warn(event, at)
+                self._add_other(event, at)
 
     def _set(self, **changes: Any) -> None:
         self._run = replace(self._run, **changes)
 
-    def _hear(self, event: Event, at: float) -> None:
-        """Stretch the present spell up to the event, or begin another after a stop."""
+    def _extend_interval(self, event: Event, at: float) -> None:
+        """Extend the last interval up to the event, or begin another one after a stop."""
         if not at:
             return
-        if not self._spells:
-            self._spells.append((at, at))
+        if not self._intervals:
+            self._intervals.append((at, at))
             return
-        begin, end = self._spells[-1]
-        if isinstance(event, journal.RunResumed) and len(self._spells) < MOST_SPELLS:
+        begin, end = self._intervals[-1]
+        if isinstance(event, journal.RunResumed) and len(self._intervals) < MOST_INTERVALS:
             if self._run.status == RUNNING:
-                self._spells[-1] = (begin, min(end + QUIET_SECONDS, at))  # it was killed and could not say so
-            self._spells.append((at, at))
+                self._intervals[-1] = (begin, min(end + QUIET_SECONDS, at))  # it was killed
+            self._intervals.append((at, at))
         elif self._run.status == RUNNING or isinstance(event, journal.RunStopped | journal.RunResumed):
-            # what comes after the end, such as a notification that failed, does not count
-            self._spells[-1] = (begin, max(end, at))
+            # an event after the end, such as a failed notification, does not count
+            self._intervals[-1] = (begin, max(end, at))
 
-    def _send(self, event: journal.PromptSent, at: float) -> None:
+    def _add_handoff(self, event: journal.PromptSent, at: float) -> None:
         role = BY_NAME.get(event.role)
         if role is None:
             return
         last = self._handoffs[-1] if self._handoffs else None
-        if last and last.step == event.step and last.taken is None:  # it could not be sent, and is sent again
+        if last and last.step == event.step and last.taken is None:  # the prompt is sent again
             self._handoffs.pop()
-        self._close(at)
+        self._close_handoff(at)
         self._handoffs.append(Handoff(event.step, role, event.round, event.cycle, at, event.file, event.carried))
-        self._note_last(len(self._handoffs) - 1)
+        self._index(len(self._handoffs) - 1)
         self._set(asking="", waiting="")
 
-    def _close(self, at: float) -> None:
-        """Whatever comes next, a turn that is still open by then had no reply."""
+    def _close_handoff(self, at: float) -> None:
+        """Note of a handoff that is still open that it had no reply."""
         if self._handoffs and self._handoffs[-1].taken is None:
             self._handoffs[-1] = replace(self._handoffs[-1], taken=at, missed=True)
 
-    def _note_last(self, number: int) -> None:
+    def _index(self, number: int) -> None:
         handoff = self._handoffs[number]
         for key in (f"step {handoff.step}", f"role {handoff.role.name}", kind_of(handoff.role)):
             self._last[key] = number
@@ -246,35 +252,37 @@ class _Growing:
         if number is not None:
             self._handoffs[number] = replace(self._handoffs[number], **changes)
 
-    def _take(self, event: journal.ReplyTaken | journal.ReplyMissed, at: float) -> None:
-        told = event.tokens
-        unpriced = told.total if told and event.cost is None else 0
-        tokens = Tokens(told.input, told.cached, told.output, event.cost, unpriced) if told else None
+    def _add_reply(self, event: journal.ReplyTaken | journal.ReplyMissed, at: float) -> None:
+        used = event.tokens
+        unpriced = used.total if used and event.cost is None else 0
+        tokens = Tokens(used.input, used.cached, used.output, event.cost, unpriced) if used else None
         missed = isinstance(event, journal.ReplyMissed)
         self._set(asking="")
         self._change(f"step {event.step}", taken=at, tokens=tokens, missed=missed)
         if isinstance(event, journal.ReplyTaken):
             self._change(f"step {event.step}", reply_file=event.file, source=event.source)
         else:
-            self._remarks.append(_remark(at, "no reply", event))
+            self._warnings.append(_warning(at, "no reply", event))
 
-    def _judge(self, event: journal.ReviewJudged | journal.TestJudged | journal.Verified) -> None:
+    def _add_verdict(self, event: journal.ReviewJudged | journal.TestJudged | journal.Verified) -> None:
         match event:
             case journal.ReviewJudged(verdict=word, approved=approved, reason=reason, evidence=evidence):
-                self._change("review", verdict=Verdict(word, review_outcome(word, approved), reason, tuple(evidence)))
+                self._change("review", verdict=Judgement(word, review_kind(word, approved), reason, tuple(evidence)))
             case journal.TestJudged(verdict=word, reason=reason):
-                self._change("test", verdict=Verdict(word, Outcome.GOOD if word == PASS else Outcome.BAD, reason))
+                self._change(
+                    "test", verdict=Judgement(word, VerdictKind.GOOD if word == PASS else VerdictKind.BAD, reason)
+                )
             case journal.Verified(command=command, exit_code=code):
                 reason = f"the tester said PASS; the command ended with exit code {code}"
-                word, outcome = (FAIL, Outcome.BAD) if code else (PASS, Outcome.GOOD)
-                verdict = Verdict(word, outcome, reason, command=command, output_file=event.file)
+                word, kind = (FAIL, VerdictKind.BAD) if code else (PASS, VerdictKind.GOOD)
+                verdict = Judgement(word, kind, reason, command=command, output_file=event.file)
                 self._change("test", verdict=verdict)
 
-    def _warn(self, event: Event, at: float) -> None:
+    def _add_other(self, event: Event, at: float) -> None:
         kind = _WARNINGS.get(event.event, "")
         match event:
             case journal.LimitReached() | journal.TurnFailed():
-                self._set(waiting=_remark(at, "", event).text)
+                self._set(waiting=_warning(at, "", event).text)
             case journal.Reminded(role=role):
                 self._change(f"role {role}", reminders=event.number)
             case journal.PermissionAsked(role=role, accepted=False):
@@ -283,7 +291,7 @@ class _Growing:
             case journal.Noted(text=text) if text.startswith(COMMITTED):
                 self._set(commit=text.removeprefix(COMMITTED))
         if kind:
-            self._remarks.append(_remark(at, kind, event))
+            self._warnings.append(_warning(at, kind, event))
 
 
 _WARNINGS: Final = {
@@ -300,6 +308,6 @@ _WARNINGS: Final = {
 }
 
 
-def _remark(at: float, kind: str, event: Event) -> Remark:
-    """Among warnings nobody has to be told that this is one."""
-    return Remark(at, kind, re.sub("^warning: ", "", line_for(event), flags=re.IGNORECASE))
+def _warning(at: float, kind: str, event: Event) -> RunWarning:
+    """The line of an event, without the word "warning" at its beginning."""
+    return RunWarning(at, kind, re.sub("^warning: ", "", line_for(event), flags=re.IGNORECASE))

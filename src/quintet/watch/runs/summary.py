@@ -1,4 +1,4 @@
-"""What a report says of a run, as numbers and texts; how it looks is decided elsewhere."""
+"""What a report says of a run, as numbers and texts; the reports only lay it out."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -10,11 +10,11 @@ from quintet.loop.decide.task import title_of
 from quintet.roles import ROLES, TESTER, Role
 from quintet.watch.runs.advice import NEVER_APPROVED, Advice, advise
 from quintet.watch.runs.changes import Changes, FileChange, changes_of
+from quintet.watch.runs.condensation import left_out_bytes
 from quintet.watch.runs.folders import read_run, read_state, read_text, run_folders
-from quintet.watch.runs.formatting import count, duration, moment, money
+from quintet.watch.runs.formatting import date_time, duration, money, short_number
+from quintet.watch.runs.handoffs import KIND_WORDS, Handoff, Tokens, VerdictKind
 from quintet.watch.runs.model import FAIL, GONE, PASS, RUNNING, STOPPED, Run, tokens_of
-from quintet.watch.runs.parts import OUTCOME_WORDS, Handoff, Outcome, Tokens
-from quintet.watch.runs.shortened import saved_bytes
 from quintet.watch.runs.undo import Undo, undo
 
 LONGEST_EVIDENCE: Final = 200
@@ -23,35 +23,35 @@ _NO_PLURAL: Final = (NEVER_APPROVED, "no reply")
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """What a test is judged by: the tester's report, or what the user's command has said."""
+class EvidenceText:
+    """What a test was judged by: the tester's report, or the output of the user's command."""
 
     handoff: Handoff
     title: str
     word: str
-    outcome: Outcome
+    kind: VerdictKind
     text: str
     file: str
 
 
 @dataclass(frozen=True)
 class Summary:
-    """One run, ready to be told."""
+    """A run, with all that its report says."""
 
     folder: Path
     run: Run
     title: str
     changes: Changes
     undo: Undo
-    saved: int
-    """bytes that condensation kept out of the prompts"""
-    prompts: int
-    """bytes of all prompts"""
-    evidence: tuple[Evidence, ...]
+    left_out_bytes: int
+    """what condensation has left out of the prompts"""
+    prompt_bytes: int
+    """all prompts together"""
+    evidence: tuple[EvidenceText, ...]
     tokens: Tokens | None
     by_role: dict[Role, Tokens] = field(default_factory=dict)
     by_round: dict[int, Tokens] = field(default_factory=dict)
-    remarks: Counter[str] = field(default_factory=Counter)
+    warnings: Counter[str] = field(default_factory=Counter)
 
     @property
     def headline(self) -> str:
@@ -60,17 +60,17 @@ class Summary:
     @property
     def facts(self) -> list[tuple[str, str]]:
         """The numbers at the top of a report."""
-        run = self.run
+        run, left_out = self.run, max(self.left_out_bytes, 0)
         rows = [
-            ("Began", moment(run.began)),
+            ("Began", date_time(run.began)),
             ("Ended", _ended(run)),
             ("Time at work", duration(run.seconds())),
             ("Rounds", str(len(run.rounds))),
             ("Turns", str(len(run.handoffs))),
             ("Reviews", self.review_words),
             ("Tokens", self.token_words),
-            ("Saved by condensation", f"{max(self.saved, 0):,} of {max(self.saved, 0) + self.prompts:,} bytes"),
-            ("Warnings", self.remark_words),
+            ("Left out by condensation", f"{left_out:,} of {left_out + self.prompt_bytes:,} bytes"),
+            ("Warnings", self.warning_words),
         ]
         if run.resumes:
             rows.insert(3, ("Resumed", f"{run.resumes} times" if run.resumes > 1 else "once"))
@@ -78,28 +78,44 @@ class Summary:
 
     @property
     def review_words(self) -> str:
-        """How many reviews there were, and what they were worth."""
-        reviews = [handoff.verdict.outcome for handoff in self.run.verdicts if handoff.role.reviews and handoff.verdict]
+        """How many reviews there were, and what they counted for."""
+        reviews = [handoff.verdict.kind for handoff in self.run.verdicts if handoff.role.reviews and handoff.verdict]
         names = {
-            Outcome.GOOD: "approved",
-            Outcome.VOID: "not counted",
-            Outcome.AGAIN: f"with {OUTCOME_WORDS[Outcome.AGAIN]}",
+            VerdictKind.GOOD: "approved",
+            VerdictKind.VOID: "not counted",
+            VerdictKind.AGAIN: f"with {KIND_WORDS[VerdictKind.AGAIN]}",
         }
-        told = [f"{reviews.count(item)} {words}" for item, words in names.items() if item in reviews]
-        return f"{len(reviews)}: {', '.join(told)}" if told else "none"
+        counts = [f"{reviews.count(item)} {words}" for item, words in names.items() if item in reviews]
+        return f"{len(reviews)}: {', '.join(counts)}" if counts else "none"
 
     @property
     def token_words(self) -> str:
         if self.tokens is None:
-            return "the agents' records tell of none"
-        told = f"{count(self.tokens.total)} ({count(self.tokens.cached)} of them cached)"
+            return "unknown: the agents have recorded none"
+        words = f"{short_number(self.tokens.total)} ({short_number(self.tokens.cached)} of them cached)"
         if number := sum(handoff.taken is not None and not handoff.tokens for handoff in self.run.handoffs):
-            told += f", without {number} of {len(self.run.handoffs)} turns, which tell of none"
-        return told + cost_words(self.tokens)
+            words += f", unknown for {number} of {len(self.run.handoffs)} turns"
+        return words + _cost_words(self.tokens)
 
     @property
-    def remark_words(self) -> str:
-        return ", ".join(map(_counted, sorted(self.remarks.items()))) or "none"
+    def token_table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        """The head and the rows of a table of tokens, by role and by round; no rows where none are known."""
+        if self.tokens is None:
+            return (), []
+        named = [(role.label, tokens) for role, tokens in self.by_role.items()]
+        named += [(f"round {number}", tokens) for number, tokens in self.by_round.items()]
+        named.append(("whole run", self.tokens))
+        rows = [
+            (name, *(f"{number:,}" for number in (used.input, used.cached, used.output, used.total)), _cost_cell(used))
+            for name, used in named
+        ]
+        head = ("", "Input", "of it cached", "Output", "Total", "Cost")
+        priced = len(head) if self.tokens.cost is not None else -1
+        return head[:priced], [row[:priced] for row in rows]
+
+    @property
+    def warning_words(self) -> str:
+        return ", ".join(map(_counted, sorted(self.warnings.items()))) or "none"
 
     @property
     def next_steps(self) -> list[Advice]:
@@ -117,48 +133,48 @@ def headline(run: Run) -> str:
     }.get(run.status, f"Running, {rounds}")
 
 
-def _counted(remark: tuple[str, int]) -> str:
-    kind, number = remark
+def _counted(warning: tuple[str, int]) -> str:
+    kind, number = warning
     return f"{number} {kind}" if number == 1 or kind in _NO_PLURAL else f"{number} {kind}s"
 
 
-def cost_words(tokens: Tokens) -> str:
-    """What the tokens cost, and of how many of them that is not known."""
+def _cost_words(tokens: Tokens) -> str:
+    """What the tokens cost, and how many of them have no price."""
     if tokens.cost is None:
         return ""
     if tokens.partly_priced:
-        return f", cost at least {money(tokens.cost)}: your prices leave out {count(tokens.unpriced)} tokens"
-    return f", cost {money(tokens.cost)} by your prices"
+        return f", cost at least {money(tokens.cost)} ({short_number(tokens.unpriced)} tokens have no price)"
+    return f", cost {money(tokens.cost)}"
 
 
-def cost_cell(tokens: Tokens) -> str:
-    """The same for a table."""
+def _cost_cell(tokens: Tokens) -> str:
     if tokens.cost is None:
-        return "not priced"
+        return "no price"
     return f"at least {money(tokens.cost)}" if tokens.partly_priced else money(tokens.cost)
 
 
-def taken_words(run: Run, handoff: Handoff) -> str:
-    """How long a turn has taken."""
+def turn_time_words(run: Run, handoff: Handoff) -> str:
+    """How long a turn took, and whether it had a reply."""
     if handoff.taken is None:
         return "no reply yet"
     return duration(run.worked(handoff)) + (", no reply" if handoff.missed else "")
 
 
-def kind_words(file: FileChange) -> str:
-    return f"{file.kind}; not committed before the run either" if file.before else file.kind
+def change_words(file: FileChange) -> str:
+    """How a file was changed, and whether it was changed before the run already."""
+    return f"{file.kind}; it had uncommitted changes before the run" if file.before else file.kind
 
 
 def _ended(run: Run) -> str:
     if run.status == RUNNING:
         return "still running"
-    return f"last heard of {moment(run.ended)}" if run.status == GONE else moment(run.ended)
+    return f"unknown; last event at {date_time(run.ended)}" if run.status == GONE else date_time(run.ended)
 
 
 def summarise(folder: Path, found: Changes | None = None) -> Summary:
-    """Read everything that a report tells; what has changed may be known already."""
+    """Read all that a report says from a run's folder; what it has changed may be known already."""
     run, wd = read_run(folder), folder.parents[1]
-    prompts = sum(len(read_text(folder, handoff.prompt_file).encode()) for handoff in run.handoffs)
+    prompt_bytes = sum(len(read_text(folder, handoff.prompt_file).encode()) for handoff in run.handoffs)
     roles = {role: tokens for role in ROLES if (tokens := tokens_of(run.of_role(role)))}
     rounds = {number: tokens for number, turns in run.by_round.items() if (tokens := tokens_of(turns))}
     return Summary(
@@ -167,18 +183,18 @@ def summarise(folder: Path, found: Changes | None = None) -> Summary:
         title=task_title(folder, run.id),
         changes=found if found is not None else changes_of(folder, run),
         undo=undo(wd, run, newest=run_folders(wd)[:1] == [folder]),
-        saved=saved_bytes(run),
-        prompts=prompts,
+        left_out_bytes=left_out_bytes(run),
+        prompt_bytes=prompt_bytes,
         evidence=tuple(item for handoff in run.of_role(TESTER) for item in _evidence(folder, handoff)),
         tokens=tokens_of(run.handoffs),
         by_role=roles,
         by_round=rounds,
-        remarks=Counter(remark.kind for remark in run.remarks),
+        warnings=Counter(warning.kind for warning in run.warnings),
     )
 
 
 def task_title(folder: Path, run_id: str) -> str:
-    """The first line of the task, from the run's state: in its own folder once another run has begun."""
+    """The first line of the task, from the run's state, which is in its own folder once another run has begun."""
     for path in (folder.parent / STATE, folder / STATE):
         state = read_state(path)
         if state and state.run_id == run_id:
@@ -186,17 +202,17 @@ def task_title(folder: Path, run_id: str) -> str:
     return ""
 
 
-def _evidence(folder: Path, handoff: Handoff) -> list[Evidence]:
-    """The command's output where it had the last word, and the tester's report, which by itself said PASS then."""
+def _evidence(folder: Path, handoff: Handoff) -> list[EvidenceText]:
+    """The output of the user's command where that decided, then the tester's report, which said PASS in that case."""
     verdict, found = handoff.verdict, []
-    word, outcome = (verdict.word, verdict.outcome) if verdict else ("", Outcome.BAD)
+    word, kind = (verdict.word, verdict.kind) if verdict else ("", VerdictKind.BAD)
     if verdict and verdict.command:
         text = _shown(folder, verdict.output_file) or "(its output is not in the archive)"
-        found.append(Evidence(handoff, "what your command says", word, outcome, text, verdict.output_file))
-        word, outcome = PASS, Outcome.GOOD
+        found.append(EvidenceText(handoff, "the output of your command", word, kind, text, verdict.output_file))
+        word, kind = PASS, VerdictKind.GOOD
     if handoff.reply_file:
         text = _shown(folder, handoff.reply_file)
-        found.append(Evidence(handoff, "the tester's report", word, outcome, text, handoff.reply_file))
+        found.append(EvidenceText(handoff, "the tester's report", word, kind, text, handoff.reply_file))
     return found
 
 

@@ -1,6 +1,7 @@
-"""How the terminals of a run stand, asked of the server that it has left word of."""
+"""The status of a run's terminals, asked of the server that the run has named in `.tmp/server.json`."""
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -10,32 +11,51 @@ import httpx
 
 from quintet import files
 from quintet.layout import DISCOVERY, LONGEST_WORD
+from quintet.watch.runs.formatting import one_line
 from quintet.watch.runs.model import Run
-from quintet.watch.runs.progress import AtWork
 
 _SECONDS: Final = 2.0
+_LONGEST_STEP: Final = 60
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;:]*m")
+_STEP: Final = re.compile(r"^\s*[•●⏺]\s+(\S.*)$")
+"""the beginning of a line in which Codex or Claude Code says what it does"""
 
 
 @dataclass(frozen=True)
-class Server:
-    """Where a run's server is."""
+class TurnActivity:
+    """What a terminal shows of its present turn."""
+
+    tokens: int = 0
+    screen: str = ""
+
+    @property
+    def last_step(self) -> str:
+        """The last thing that the agent did, by its screen; empty where that shows none."""
+        lines = (_STEP.match(_COLOUR.sub("", line)) for line in reversed(self.screen.splitlines()))
+        found = next((one_line(match[1]) for match in lines if match), "")
+        return found if len(found) <= _LONGEST_STEP else f"{found[: _LONGEST_STEP - 1].rstrip()}…"
+
+
+@dataclass(frozen=True)
+class ServerAddress:
+    """The address of a run's server, and the token that it asks for."""
 
     url: str
     token: str = ""
 
 
-def find_server(wd: Path) -> Server | None:
-    """The server of the run in a directory, by the file that it leaves there while it lives."""
+def find_server(wd: Path) -> ServerAddress | None:
+    """The server of the run in a project, from the file that it writes there."""
     try:
-        word: Any = json.loads(files.read(wd / DISCOVERY, LONGEST_WORD, wd))
-        url, token = word["url"], word.get("token", "")
+        found: Any = json.loads(files.read(wd / DISCOVERY, LONGEST_WORD, wd))
+        url, token = found["url"], found.get("token", "")
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
-    return Server(url, token) if _is_loopback(url) and isinstance(token, str) else None
+    return ServerAddress(url, token) if _is_loopback(url) and isinstance(token, str) else None
 
 
 def _is_loopback(url: Any) -> bool:
-    """The file lies in the work tree: it must not make us send anything to another machine."""
+    """Whether an address is on this machine. Agents can change the file: it must not send us elsewhere."""
     try:
         parts = httpx.URL(url) if isinstance(url, str) else None
     except httpx.InvalidURL:
@@ -43,23 +63,23 @@ def _is_loopback(url: Any) -> bool:
     return parts is not None and parts.scheme == "http" and parts.host in ("127.0.0.1", "localhost", "::1")
 
 
-def statuses(wd: Path, run: Run) -> dict[str, str]:
-    """By role how its terminal stands; nothing where nobody can tell."""
+def terminal_statuses(wd: Path, run: Run) -> dict[str, str]:
+    """The status of the terminal of each role, as far as the server answers."""
     paths = {role: _path(terminal) for role, (terminal, _) in run.terminals.items()}
-    told = _answers(wd, list(paths.values()))
-    found = {role: told.get(path, {}).get("status") for role, path in paths.items()}
+    answers = _answers(wd, list(paths.values()))
+    found = {role: answers.get(path, {}).get("status") for role, path in paths.items()}
     return {role: status for role, status in found.items() if isinstance(status, str)}
 
 
-def at_work(wd: Path, run: Run, role: str) -> AtWork:
-    """What the terminal of a role tells of its present turn."""
+def turn_activity(wd: Path, run: Run, role: str) -> TurnActivity:
+    """What the terminal of a role shows of its present turn."""
     terminal = run.terminals.get(role, ("", ""))[0]
     about, screen = _path(terminal), f"{_path(terminal)}/screen"
-    told = _answers(wd, [about, screen] if terminal else [])
-    usage, text = told.get(about, {}).get("usage"), told.get(screen, {}).get("text")
+    answers = _answers(wd, [about, screen] if terminal else [])
+    usage, text = answers.get(about, {}).get("usage"), answers.get(screen, {}).get("text")
     counts = [usage.get(name) for name in ("input_tokens", "output_tokens")] if isinstance(usage, dict) else []
     tokens = sum(number for number in counts if type(number) is int and number > 0)
-    return AtWork(tokens, text if isinstance(text, str) else "")
+    return TurnActivity(tokens, text if isinstance(text, str) else "")
 
 
 def _path(terminal: str) -> str:
@@ -67,14 +87,14 @@ def _path(terminal: str) -> str:
 
 
 def _answers(wd: Path, paths: list[str]) -> dict[str, dict[str, Any]]:
-    """What the run's server answers at these paths; what it does not answer is left out."""
+    """The answers of the run's server by path, without those that fail."""
     server = find_server(wd)
     if server is None:
         return {}
     headers = {"Authorization": f"Bearer {server.token}"} if server.token else {}
     found: dict[str, dict[str, Any]] = {}
     try:
-        # on loopback there is nothing to verify, and reading the certificates would cost more than all else
+        # nothing to verify on loopback, and reading the certificates would take most of the time
         with httpx.Client(
             base_url=server.url,
             headers=headers,
@@ -84,9 +104,9 @@ def _answers(wd: Path, paths: list[str]) -> dict[str, dict[str, Any]]:
         ) as http:
             for path in paths:
                 answer = http.get(path)
-                told = answer.json() if answer.is_success else None
-                if isinstance(told, dict):
-                    found[path] = told
+                content = answer.json() if answer.is_success else None
+                if isinstance(content, dict):
+                    found[path] = content
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError):
         return found
     return found

@@ -4,11 +4,12 @@
 const $ = (id) => document.getElementById(id);
 /** A role as people read it, with a capital to begin with. */
 const named = (role) => role[0].toUpperCase() + role.slice(1).replaceAll("_", " ");
-const TABS = [["reply", "Response"], ["output", "Your command's output"], ["prompt", "Prompt as sent"], ["left", "Left out"]];
-const MOODS = { PASS: "good", FAIL: "bad", STOPPED: "again", GONE: "again" };
+const TABS = [["reply", "Response"], ["output", "Your command's output"], ["prompt", "Prompt as sent"], ["left", "Left out of the prompt"]];
+const TIMELINE_MILLISECONDS = 3000;
+const STATUS_CLASSES = { PASS: "good", FAIL: "bad", STOPPED: "again", GONE: "again" };
 const view = {
   run: null, wanted: "latest", chosen: -1, tab: "reply", sheet: null, terminal: "", follow: true,
-  statuses: {}, screens: {}, skew: 0, stamp: {}, lasting: true, program: "quintet", lost: 0,
+  statuses: {}, screens: {}, timeline: null, skew: 0, stamp: {}, lasting: true, program: "quintet", lost: 0,
 };
 
 // -- small things
@@ -22,7 +23,7 @@ function h(tag, attributes, ...children) {
   node.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== ""));
   return node;
 }
-/** The time; it stands still while nobody tells how things stand. */
+/** The time; it stands still while the server does not answer. */
 const now = () => (view.lost || Date.now() / 1000) + view.skew;
 /** How long a turn has taken, without the time in which the run was stopped. */
 const worked = (turn) => turn.seconds + (turn.taken === null && view.run.status === "RUNNING" ? Math.max(now() - view.run.ended, 0) : 0);
@@ -31,7 +32,7 @@ function clock(seconds) {
   const s = Math.max(Math.round(seconds), 0);
   return s < 3600 ? `${Math.floor(s / 60)}:${two(s % 60)}` : `${Math.floor(s / 3600)}:${two(Math.floor((s % 3600) / 60))}:${two(s % 60)}`;
 }
-function spell(seconds) {
+function duration(seconds) {
   const s = Math.max(Math.round(seconds), 0);
   if (s < 60) return `${s} s`;
   return s < 3600 ? `${Math.floor(s / 60)} min ${two(s % 60)} s` : `${Math.floor(s / 3600)} h ${two(Math.floor((s % 3600) / 60))} min`;
@@ -42,7 +43,7 @@ function count(number) {
 }
 const money = (cost) => (cost >= 1 ? cost.toFixed(2) : cost.toFixed(4));
 const hour = (seconds) => new Date(seconds * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
-const mood = (turn) => (turn.verdict ? turn.verdict.outcome : "");
+const verdictClass = (turn) => (turn.verdict ? turn.verdict.kind : "");
 
 // -- the server: the token comes in the address's fragment, which no log sees, and leaves it at once
 
@@ -87,9 +88,9 @@ async function listen() {
         rest = frames.pop();
         for (const frame of frames) last = take(frame) || last;
       }
-    } catch { /* the server is away; it is asked again */ }
+    } catch { /* the server does not answer; try again */ }
     view.lost = view.lost || Date.now() / 1000;
-    linked("lost", "the server is away; trying again");
+    linked("lost", "no connection; trying again");
     drawNotice();
     await new Promise((resolve) => setTimeout(resolve, pause));
     pause = Math.min(pause * 2, 5000);
@@ -115,12 +116,13 @@ function later(name, work, milliseconds) {
 async function load() {
   try {
     const wanted = view.wanted, list = await get("/watch/runs");
-    if (!list.runs.length) { $("headline").textContent = "No run yet"; $("task").textContent = `${list.program} run starts one in ${list.projects.join(", ")}`; return; }
+    if (!list.runs.length) { $("headline").textContent = "No run yet"; $("task").textContent = `Start one with ${list.program} run in ${list.projects.join(", ")}`; return; }
     const run = await get(`/watch/runs/${encodeURIComponent(wanted)}`);
     if (wanted !== view.wanted) return;
     const other = !view.run || view.run.id !== run.id;
     view.skew = run.now - Date.now() / 1000;
     [view.run, view.lasting, view.program] = [run, list.lasting, list.program];
+    loadTimeline();
     if (other) { view.sheet = null; view.chosen = -1; view.screens = {}; $("screens").replaceChildren(); }
     draw(); drawRuns(list.runs);
     if (other || view.chosen < 0) choose(newest(run));
@@ -137,11 +139,11 @@ function draw() {
   const run = view.run, turn = run.current === null ? null : run.handoffs[run.current];
   document.title = `${run.headline} · Quintet`;
   $("headline").textContent = turn && run.status === "RUNNING" ? `Round ${run.round}, ${named(turn.role).toLowerCase()}, cycle ${turn.cycle}` : run.headline;
-  $("headline").className = MOODS[run.status] || "";
+  $("headline").className = STATUS_CLASSES[run.status] || "";
   $("task").textContent = run.title;
-  drawNotice(); drawFacts(); drawPipeline(); drawTimeline(); drawTerminals(); drawTurns(); drawTokens();
-  $("warnings-part").hidden = !run.remarks.length;
-  $("warnings").replaceChildren(...run.remarks.map((remark) => h("li", {}, h("time", {}, hour(remark.at)), h("span", { class: "kind" }, remark.kind), h("span", {}, remark.text))));
+  drawNotice(); drawFacts(); drawPipeline(); drawTerminals(); drawTurns(); drawTokens();
+  $("warnings-part").hidden = !run.warnings.length;
+  $("warnings").replaceChildren(...run.warnings.map((warning) => h("li", {}, h("time", {}, hour(warning.at)), h("span", { class: "kind" }, warning.kind), h("span", {}, warning.text))));
   $("journal").replaceChildren(...run.journal.slice().reverse().map((line) => h("li", {}, h("time", {}, hour(line.at)), h("span", {}, line.text))));
 }
 function drawNotice() {
@@ -149,9 +151,9 @@ function drawNotice() {
   document.body.classList.toggle("away", Boolean(view.lost));
   if (!run) return;
   const board = code(`${view.program} dashboard --wd ${run.wd}`);
-  if (view.lost && view.lasting) notice(["The server of this page is away; what you see is the last that it told. Start it again and the page goes on by itself: ", board]);
-  else if (view.lost) notice(["This page came from the run's own server, which is gone: the run has ended, or goes on with another one at another address. What you see is the last that it told."],
-    ["All runs, at an address that stays: ", board]);
+  if (view.lost && view.lasting) notice(["The server of this page does not answer, so the page may be out of date. Start it again, and the page reconnects: ", board]);
+  else if (view.lost) notice(["This page came from the run's own server, which has ended: the run has ended, or was resumed with another server. The page may be out of date."],
+    ["All runs, at a permanent address: ", board]);
   else if (run.asking && run.status === "RUNNING") notice([`The ${named(run.asking).toLowerCase()} asks for permission. Answer it in its terminal: `, code(`${view.program} attach ${run.asking}`)]);
   else if (run.waiting && run.status === "RUNNING") notice([run.waiting]);
   else notice(...run.advice);
@@ -159,11 +161,11 @@ function drawNotice() {
 function drawFacts() {
   const run = view.run;
   const facts = [["Project", run.wd], ["Run", run.id], ["At work for", clock(run.status === "RUNNING" ? run.seconds + now() - run.ended : run.seconds)],
-    ["Tokens", run.tokens ? count(run.tokens.total) + priced(run.tokens) : "not told"]];
-  if (run.remarks.length) facts.push(["Warnings", h("a", { href: "#warnings-part" }, String(run.remarks.length))]);
+    ["Tokens", run.tokens ? count(run.tokens.total) + priced(run.tokens) : "unknown"]];
+  if (run.warnings.length) facts.push(["Warnings", h("a", { href: "#warnings-part" }, String(run.warnings.length))]);
   $("facts").replaceChildren(...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
 }
-/** The cost by the user's prices; what they leave out is not passed over. */
+/** The cost, and how many tokens have no price. */
 function priced(tokens) {
   if (tokens.cost === null) return "";
   return tokens.unpriced ? `, cost at least ${money(tokens.cost)} (${count(tokens.unpriced)} tokens have no price)` : `, cost ${money(tokens.cost)}`;
@@ -174,12 +176,12 @@ function standing(role) {
   const id = (run.terminals[role.name] || {}).id;
   const status = id ? view.statuses[id] : "";
   const last = run.handoffs.filter((item) => item.role === role.name && item.taken !== null).pop();
-  if (turn && turn.role === role.name && run.status === "RUNNING" && run.waiting) return "waits to go on";
+  if (turn && turn.role === role.name && run.status === "RUNNING" && run.waiting) return "waits to try again";
   if (turn && turn.role === role.name && run.status === "RUNNING") return WORDS[status] && status !== "unknown" ? WORDS[status] : "at work";
   if (status === "error" || status === "waiting_user_answer") return WORDS[status];
   if (turn && turn.role === role.name) return "was at work";
   if (last && last.verdict) return last.verdict.label.toLowerCase();
-  return last ? "has handed over" : "waits for its turn";
+  return last ? "has replied" : "waits for its turn";
 }
 function drawPipeline() {
   const run = view.run;
@@ -201,6 +203,33 @@ function fill(parent, children) {
   const place = [...parent.querySelectorAll("button, [tabindex]")].indexOf(document.activeElement);
   parent.replaceChildren(...children);
   if (place >= 0) [...parent.querySelectorAll("button, [tabindex]")][place]?.focus({ preventScroll: true });
+}
+
+// -- the timeline: drawn by the server, the same as in the report; here its turns can be chosen
+
+async function loadTimeline() {
+  const id = view.run.id;
+  let drawing;
+  try { drawing = await get(`/watch/runs/${encodeURIComponent(id)}/timeline`); } catch { return; }
+  if (view.run.id !== id) return;
+  view.timeline = drawing;
+  drawTimeline();
+}
+function drawTimeline() {
+  if (!view.timeline) return;
+  const [tag, attributes, children] = view.timeline;
+  fill($("timeline"), [svg([tag, { ...attributes, role: "group" }, children])]);
+}
+function svg(part) {
+  if (typeof part === "string") return part;
+  const [tag, attributes, children] = part, node = h(`svg:${tag}`, attributes, children.map(svg));
+  if (!("data-number" in attributes)) return node;
+  const number = attributes["data-number"], open = () => choose(number, true);
+  node.classList.toggle("chosen", number === view.chosen);
+  for (const [name, value] of [["tabindex", 0], ["role", "button"]]) node.setAttribute(name, value);
+  node.addEventListener("click", open);
+  node.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); open(); } });
+  return node;
 }
 
 // -- the terminals: pictures of panes, drawn by xterm.js; nothing that is typed here goes anywhere
@@ -235,7 +264,7 @@ function drawTerminals() {
   $("screens").dataset.key = key;
   for (const screen of Object.values(view.screens)) screen.terminal.dispose();
   view.screens = {};
-  $("screens").replaceChildren(...(names.length ? names.map((name) => screenFor(name)) : [h("div", { class: "screen empty" }, "The terminals of this run are not there.")]));
+  $("screens").replaceChildren(...(names.length ? names.map((name) => screenFor(name)) : [h("div", { class: "screen empty" }, "The terminals of this run have ended.")]));
   for (const name of names) fetchScreen(run.terminals[name].id, true);
 }
 function screenFor(name) {
@@ -249,7 +278,7 @@ function fetchScreen(id, always = false) {
   later(`screen ${id}`, async () => {
     const screen = view.screens[id];
     if (!screen) return;
-    try { paint(screen, await get(`/terminals/${id}/screen`)); } catch { if (!screen.opened) screen.place.textContent = "This terminal is not there any more."; }
+    try { paint(screen, await get(`/terminals/${id}/screen`)); } catch { if (!screen.opened) screen.place.textContent = "This terminal has ended."; }
   }, always ? 0 : 150);
 }
 function paint(screen, seen) {
@@ -275,7 +304,7 @@ function drawTurns() {
     const said = turn.verdict ? turn.verdict.label.split(",")[0] : turn.missed ? "no reply" : turn.taken === null ? open : "";
     items.push(h("li", {}, h("button", { type: "button", "data-turn": number, "aria-current": String(number === view.chosen), onclick: () => choose(number, true) },
       h("span", { class: `pip ${turn.kind}` }), h("span", {}, named(turn.role), h("span", { class: "more" }, `  cycle ${turn.cycle}${turn.again ? ", asked again" : ""}`)),
-      h("span", { class: `said ${mood(turn)}` }, said))));
+      h("span", { class: `said ${verdictClass(turn)}` }, said))));
   });
   fill($("turns"), items.length ? items : [h("li", { class: "quiet" }, "None yet.")]);
 }
@@ -301,20 +330,20 @@ function drawSheet() {
   const size = turn.tokens ? `, ${turn.tokens.input.toLocaleString()} tokens in, ${turn.tokens.output.toLocaleString()} out` : "";
   if (view.tab === "output" && !sheet.output) view.tab = "reply";
   const tabs = h("div", { class: "tabs", role: "tablist" }, TABS.filter(([name]) => name !== "output" || sheet.output).map(([name, words]) => h("button", { type: "button", role: "tab", "data-tab": name, "aria-selected": String(view.tab === name), onclick: () => read(name) },
-    name === "left" && sheet.saved ? `${words} (${count(sheet.saved)} bytes)` : words)));
+    name === "left" && sheet.left_out_bytes ? `${words} (${count(sheet.left_out_bytes)} bytes)` : words)));
   fill($("sheet"), [
     h("h3", {}, `${named(turn.role)}, round ${turn.round}, cycle ${turn.cycle}`),
-    h("p", { class: "meta" }, `${hour(turn.sent)}${turn.taken === null ? ", no reply yet" : `, ${turn.missed ? "no reply" : "replied"} after ${spell(turn.seconds)}`}${size}${turn.reminders ? `, reminded ${turn.reminders}×` : ""}${turn.source === "screen" ? ", read from its screen" : ""}`),
-    verdict ? h("div", { class: "judgement" }, h("strong", { class: mood(turn) }, verdict.label), h("span", { class: "why" }, verdict.reason === verdict.word.toLowerCase() ? "with evidence of" : verdict.reason),
+    h("p", { class: "meta" }, `${hour(turn.sent)}${turn.taken === null ? ", no reply yet" : `, ${turn.missed ? "no reply" : "replied"} after ${duration(turn.seconds)}`}${size}${turn.reminders ? `, reminded ${turn.reminders}×` : ""}${turn.source === "screen" ? ", read from its screen" : ""}`),
+    verdict ? h("div", { class: "judgement" }, h("strong", { class: verdictClass(turn) }, verdict.label), h("span", { class: "why" }, verdict.reason === verdict.word.toLowerCase() ? "with evidence of" : verdict.reason),
       verdict.command ? h("p", {}, h("code", {}, verdict.command)) : null, verdict.evidence.length ? h("p", { class: "chips" }, verdict.evidence.map((word) => h("span", {}, word))) : null) : null,
     tabs, sheetBody(sheet)]);
 }
 function sheetBody(sheet) {
-  if (view.tab !== "left") return sheet[view.tab] ? h("pre", { id: "text" }, sheet[view.tab]) : h("p", { class: "quiet" }, view.tab === "reply" ? (sheet.turn.missed ? "There was no response." : "There is no response yet.") : "The prompt is not in the archive.");
-  const parts = sheet.shortened.map((part) => h("div", { class: "lost-part" },
-    h("p", {}, part.removed.length ? `Of ${part.what} ${part.saved.toLocaleString()} of ${part.size.toLocaleString()} bytes stayed behind:` : `Of ${part.what} nothing was left out.`),
-    part.removed.length ? h("pre", { class: "gone" }, part.removed.join("\n")) : null));
-  return h("div", { id: "text" }, parts.length ? parts : h("p", { class: "quiet" }, "This prompt carries nothing that could be shortened."));
+  if (view.tab !== "left") return sheet[view.tab] ? h("pre", { id: "text" }, sheet[view.tab]) : h("p", { class: "quiet" }, view.tab === "reply" ? (sheet.turn.missed ? "There was no response." : "There is no response yet.") : "The prompt is not in the run's folder.");
+  const parts = sheet.condensed.map((part) => h("div", { class: "lost-part" },
+    h("p", {}, part.left_out.length ? `${part.left_out_bytes.toLocaleString()} of ${part.size.toLocaleString()} bytes of ${part.what} were left out of the prompt:` : `The prompt contains all of ${part.what}.`),
+    part.left_out.length ? h("pre", { class: "gone" }, part.left_out.join("\n")) : null));
+  return h("div", { id: "text" }, parts.length ? parts : h("p", { class: "quiet" }, "Nothing in this prompt could be shortened."));
 }
 function read(tab) {
   view.tab = tab;
@@ -328,7 +357,7 @@ function drawTokens() {
   const sum = (turns) => turns.reduce((total, turn) => total + (turn.tokens ? turn.tokens.total : 0), 0);
   const cell = (turns) => h("td", {}, sum(turns) ? count(sum(turns)) : "–");
   const cells = (turns) => [...rounds.map((number) => cell(turns.filter((turn) => turn.round === number))), cell(turns)];
-  if (!run.tokens) { $("tokens").replaceChildren(h("p", { class: "quiet" }, "The agents' records tell of none.")); return; }
+  if (!run.tokens) { $("tokens").replaceChildren(h("p", { class: "quiet" }, "Unknown: the agents have recorded none.")); return; }
   const table = h("table", { class: "tokens" }, h("thead", {}, h("tr", {}, h("th", {}, ""), rounds.map((number) => h("th", {}, `Round ${number}`)), h("th", {}, "Run"))),
     h("tbody", {}, run.roles.map((role) => h("tr", {}, h("td", {}, named(role.name)), cells(run.handoffs.filter((turn) => turn.role === role.name)))), h("tr", {}, h("td", {}, "All"), cells(run.handoffs))));
   $("tokens").replaceChildren(h("div", { class: "wide" }, table));
@@ -336,7 +365,7 @@ function drawTokens() {
 function drawRuns(runs) {
   fill($("runs"), runs.map((run) => h("tr", { class: view.run && run.id === view.run.id ? "chosen" : "" },
     h("td", {}, h("button", { type: "button", "data-run": run.id, onclick: () => { view.wanted = run.id; load(); scrollTo({ top: 0 }); } }, run.id)),
-    h("td", { class: MOODS[run.status] || "" }, run.headline), h("td", { title: run.title }, run.title), h("td", {}, spell(run.seconds)),
+    h("td", { class: STATUS_CLASSES[run.status] || "" }, run.headline), h("td", { title: run.title }, run.title), h("td", {}, duration(run.seconds)),
     h("td", {}, run.rounds), h("td", {}, run.tokens === null ? "" : count(run.tokens)))));
 }
 
@@ -365,6 +394,6 @@ setInterval(() => {
   if (!view.run || view.run.status !== "RUNNING" || view.lost || document.hidden) return;
   drawFacts();
   const turn = view.run.current === null ? null : view.run.handoffs[view.run.current];
-  if (turn) { const time = document.querySelector(".step.now .time"); if (time) time.textContent = clock(worked(turn)); drawTimeline(); }
+  if (turn) { const time = document.querySelector(".step.now .time"); if (time) time.textContent = clock(worked(turn)); later("timeline", loadTimeline, TIMELINE_MILLISECONDS); }
 }, 1000);
 listen();

@@ -1,4 +1,4 @@
-"""The parts of a run as people look at it: tokens, verdicts, handoffs, remarks."""
+"""One turn of an agent as people look at it: its prompt, its reply, its verdict and its tokens."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,15 +10,15 @@ from quintet.roles import TESTER, Role
 
 @dataclass(frozen=True)
 class Tokens:
-    """What turns have cost, by the agents' own records; the cached ones are part of the input."""
+    """The tokens that turns have used, by the agents' own records; the cached ones are part of the input."""
 
     input: int = 0
     cached: int = 0
     output: int = 0
     cost: float | None = None
-    """by the user's prices"""
+    """by the prices in the settings"""
     unpriced: int = 0
-    """tokens that these prices say nothing of"""
+    """tokens of models that have no price there"""
 
     @property
     def total(self) -> int:
@@ -36,61 +36,61 @@ class Tokens:
 
     @property
     def partly_priced(self) -> bool:
-        """Whether the cost is that of a part only."""
+        """Whether the cost covers only a part of the tokens."""
         return self.cost is not None and self.unpriced > 0
 
 
 APPROVED: Final = "APPROVED"
-"""the word of a review that approves"""
+"""the verdict of a review that approves"""
 
 
-class Outcome(StrEnum):
-    """What a reply was judged to be worth; the names are those of the style sheets' classes."""
+class VerdictKind(StrEnum):
+    """What a verdict counts for; the values are class names in the style sheets."""
 
     GOOD = "good"
     VOID = "void"
-    """approved too early or without the evidence that is needed"""
+    """an approval that does not count: too early, or without the evidence that is needed"""
     AGAIN = "again"
     BAD = "bad"
 
 
-SIGNS: Final = {Outcome.GOOD: "✓", Outcome.VOID: "⊘", Outcome.AGAIN: "↺", Outcome.BAD: "✗"}
-OUTCOME_WORDS: Final = {
-    Outcome.GOOD: "approved or passed",
-    Outcome.VOID: "approved too early or without evidence",
-    Outcome.AGAIN: "changes asked for",
-    Outcome.BAD: "failed",
+SIGNS: Final = {VerdictKind.GOOD: "✓", VerdictKind.VOID: "⊘", VerdictKind.AGAIN: "↺", VerdictKind.BAD: "✗"}
+KIND_WORDS: Final = {
+    VerdictKind.GOOD: "approved or passed",
+    VerdictKind.VOID: "approved too early or without evidence",
+    VerdictKind.AGAIN: "changes asked for",
+    VerdictKind.BAD: "failed",
 }
 
 
-def review_outcome(word: str, approved: bool) -> Outcome:
-    """What a review is worth: its word alone does not approve anything."""
-    return Outcome.GOOD if approved else Outcome.VOID if word == APPROVED else Outcome.AGAIN
+def review_kind(word: str, approved: bool) -> VerdictKind:
+    """What a review counts for: the word APPROVED alone is not enough."""
+    return VerdictKind.GOOD if approved else VerdictKind.VOID if word == APPROVED else VerdictKind.AGAIN
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What a reply was judged to be."""
+class Judgement:
+    """The verdict on a reply, and why."""
 
     word: str
     """APPROVED, REVISE, PASS, FAIL, or nothing where the reply had none"""
-    outcome: Outcome
+    kind: VerdictKind
     reason: str
     evidence: tuple[str, ...] = ()
     command: str = ""
-    """the user's command that had the last word on a PASS"""
+    """the user's command that decided, after the tester said PASS"""
     output_file: str = ""
-    """what that command said"""
+    """the output of that command"""
 
     @property
     def good(self) -> bool:
         """Whether it lets the run go on to the next phase, or to its end."""
-        return self.outcome is Outcome.GOOD
+        return self.kind is VerdictKind.GOOD
 
     @property
     def label(self) -> str:
         """Its sign and its word; an approval that does not count says so."""
-        return labelled(self.word, self.outcome)
+        return labelled(self.word, self.kind)
 
     @property
     def why(self) -> str:
@@ -98,14 +98,14 @@ class Verdict:
         return ", ".join(self.evidence) if self.good and self.evidence else self.reason
 
 
-def labelled(word: str, outcome: Outcome) -> str:
-    """The word of a verdict behind the sign of its outcome."""
-    return f"{SIGNS[outcome]} {word or 'no verdict'}" + (", not counted" if outcome is Outcome.VOID else "")
+def labelled(word: str, kind: VerdictKind) -> str:
+    """A verdict with its sign: `✓ APPROVED`."""
+    return f"{SIGNS[kind]} {word or 'no verdict'}" + (", not counted" if kind is VerdictKind.VOID else "")
 
 
 @dataclass(frozen=True)
 class Handoff:
-    """One prompt and what came back."""
+    """A prompt that was sent to an agent, and its reply."""
 
     step: str
     role: Role
@@ -115,12 +115,12 @@ class Handoff:
     """seconds since the epoch, as all times here"""
     prompt_file: str = ""
     carried: tuple[Carried, ...] = ()
-    """what of the prompt could be shortened, and was or was not"""
+    """the parts of the prompt that condensation may shorten, with their sizes"""
     taken: float | None = None
-    """when its reply was taken, or given up"""
+    """when its reply was read, or the run went on without one"""
     reply_file: str = ""
     source: str = ""
-    verdict: Verdict | None = None
+    verdict: Judgement | None = None
     tokens: Tokens | None = None
     reminders: int = 0
     missed: bool = False
@@ -133,8 +133,8 @@ class Handoff:
 
 
 @dataclass(frozen=True)
-class Remark:
-    """Something that a reader of the report should know."""
+class RunWarning:
+    """Something that went wrong, or might have, during a run."""
 
     at: float
     kind: str
@@ -142,5 +142,5 @@ class Remark:
 
 
 def kind_of(role: Role) -> str:
-    """What sort of work a role does: work, review or test."""
+    """What a role does: work, review or test. The values are class names in the style sheets."""
     return "review" if role.reviews else "test" if role is TESTER else "work"

@@ -1,4 +1,4 @@
-"""What condensation has left out: the sizes as they were written down, and the lines by holding texts side by side."""
+"""What condensation has left out of prompts: the sizes from the journal, the lines by comparing the texts."""
 
 import re
 from collections import Counter
@@ -8,37 +8,37 @@ from pathlib import Path
 from quintet.loop import journal
 from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, TESTER, Role
 from quintet.watch.runs.folders import read_text
+from quintet.watch.runs.handoffs import Handoff
 from quintet.watch.runs.model import Run
-from quintet.watch.runs.parts import Handoff
 
 _SUMMARY = re.compile(r"^Explore summary:\n", re.MULTILINE)
 _ROUND = re.compile(r"\nRound \d")
 
 
 @dataclass(frozen=True)
-class Shortened:
-    """A text that went into a prompt, and the lines of it that did not."""
+class CondensedText:
+    """A text of which a prompt carries a part, and what was left out."""
 
     what: str
-    removed: tuple[str, ...]
+    left_out: tuple[str, ...]
+    """lines"""
     size: int
     """bytes of the whole text"""
-    saved: int
-    """bytes that stayed behind"""
+    left_out_bytes: int
 
 
-def shortened(folder: Path, run: Run, handoff: Handoff) -> list[Shortened]:
-    """What each part of a prompt has lost on its way into it."""
+def condensed_texts(folder: Path, run: Run, handoff: Handoff) -> list[CondensedText]:
+    """The texts that the prompt of a handoff carries, with what was left out of each."""
     prompt = Counter(_lines(read_text(folder, handoff.prompt_file)))
     parts = []
     for part in handoff.carried:
         whole = _source(folder, run, handoff, part.what) if part.sent < part.whole else ""
-        parts.append(Shortened(part.what, _missing(whole, prompt), part.whole, max(part.whole - part.sent, 0)))
+        parts.append(CondensedText(part.what, _lines_not_in(whole, prompt), part.whole, max(part.whole - part.sent, 0)))
     return parts
 
 
-def saved_bytes(run: Run) -> int:
-    """Bytes that condensation kept out of all prompts of a run, as the run itself has counted them."""
+def left_out_bytes(run: Run) -> int:
+    """The bytes that condensation has left out of all prompts of a run, by its journal."""
     return sum(part.whole - part.sent for handoff in run.handoffs for part in handoff.carried)
 
 
@@ -46,7 +46,7 @@ def _source(folder: Path, run: Run, handoff: Handoff, what: str) -> str:
     """The whole text of which a prompt carries a part."""
     if what == journal.EXPLORE:
         first = next((item for item in run.handoffs if item.role is handoff.role), handoff)
-        return _explored(read_text(folder, first.prompt_file))
+        return _explore_summary(read_text(folder, first.prompt_file))
     peers = {ANALYST: PEER_ANALYST, PROGRAMMER: PEER_PROGRAMMER, TESTER: PEER_PROGRAMMER}
     reviewer = PEER_ANALYST if what == journal.OPEN_NOTES and handoff.role is PROGRAMMER else peers.get(handoff.role)
     role = {
@@ -63,22 +63,22 @@ def _source(folder: Path, run: Run, handoff: Handoff, what: str) -> str:
     return read_text(folder, verified or source.reply_file)
 
 
-def _explored(prompt: str) -> str:
-    """The explore summary in a prompt. Only its first heading is looked at: a text full of them costs no more."""
+def _explore_summary(prompt: str) -> str:
+    """The explore summary in a prompt; only the first heading is searched, so that many of them take no longer."""
     begin = _SUMMARY.search(prompt)
     end = _ROUND.search(prompt, begin.end() - 1) if begin else None
     return prompt[begin.end() : end.start()].removesuffix("\n") if begin and end else ""
 
 
 def _last(run: Run, handoff: Handoff, role: Role, *, earlier: bool) -> Handoff | None:
-    """The last reply of a role before a prompt; of an earlier round where the prompt looks back at one."""
+    """The last handoff of a role with a reply before a prompt; `earlier`: in an earlier round."""
     before = run.handoffs[: run.handoffs.index(handoff)]
     found = (item for item in reversed(before) if item.role is role and item.reply_file and not item.again)
     return next((item for item in found if not earlier or item.round < handoff.round), None)
 
 
-def _missing(text: str, prompt: Counter[str]) -> tuple[str, ...]:
-    """The lines of a text that the prompt does not have."""
+def _lines_not_in(text: str, prompt: Counter[str]) -> tuple[str, ...]:
+    """The lines of a text that are not in the prompt."""
     left = Counter(prompt)
     removed = []
     for line in _lines(text):

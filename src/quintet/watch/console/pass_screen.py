@@ -1,4 +1,4 @@
-"""What a person reads first after a PASS: one screen."""
+"""The screen that is printed after a PASS."""
 
 import os
 import shlex
@@ -12,7 +12,7 @@ from quintet.prose import WIDTH, commands, plural, wrapped
 from quintet.roles import TESTER
 from quintet.watch.runs.advice import NEVER_APPROVED
 from quintet.watch.runs.changes import FileChange
-from quintet.watch.runs.formatting import count, duration, one_line
+from quintet.watch.runs.formatting import duration, one_line, short_number
 from quintet.watch.runs.model import Run
 from quintet.watch.runs.summary import Summary
 
@@ -20,17 +20,17 @@ MOST_FILES: Final = 4
 _MAIN: Final = ("main", "master")
 
 
-def closing(summary: Summary, report: Path, *, api: str = "", cwd: Path | None = None) -> str:
-    """The screen for a run that has passed; at most 80 columns wherever its paths allow it."""
+def pass_screen(summary: Summary, report: Path, *, api: str = "", cwd: Path | None = None) -> str:
+    """What changed, what the PASS rests on, what still runs, and what to do next; 80 columns where paths allow it."""
     run, wd = summary.run, summary.folder.parents[1]
-    tokens = f", {count(summary.tokens.total)} tokens" if summary.tokens else ""
+    tokens = f", {short_number(summary.tokens.total)} tokens" if summary.tokens else ""
     parts = [
         f"{summary.headline}, {duration(run.seconds())} at work{tokens}",
         *([_cut(one_line(summary.title))] if summary.title else []),
         "",
         *_changed(summary),
         "",
-        wrapped(f"It rests on {_ground(run)}"),
+        wrapped(f"The PASS rests on {_ground(run)}"),
         *([wrapped(_doubts(run))] if _doubts(run) else []),
         "",
         *_running(run, api),
@@ -65,28 +65,29 @@ def _changed(summary: Summary) -> list[str]:
 
 def _file(file: FileChange) -> str:
     sizes = "" if file.added is None else f"  +{file.added} -{file.removed}"
-    before = ", not committed before the run either" if file.before else ""
+    before = ", had uncommitted changes before the run" if file.before else ""
     return _cut(f"  {one_line(file.path)}  {file.kind}{sizes}{before}")
 
 
 def _ground(run: Run) -> str:
     tests = [handoff.verdict for handoff in run.of_role(TESTER) if handoff.verdict]
     if tests and tests[-1].command:
-        return f"your command, which Quintet ran after the tester's PASS: {one_line(tests[-1].command)} (exit code 0)."
-    return "the tester's word alone. With VERIFY_CMD Quintet runs a command of yours to verify a PASS."
+        return f"your command, which ended with exit code 0: {one_line(tests[-1].command)}"
+    return "the tester's report alone. With VERIFY_CMD Quintet also runs a command of yours."
 
 
 def _doubts(run: Run) -> str:
-    open_phases = sum(remark.kind == NEVER_APPROVED for remark in run.remarks)
-    return f"{plural(open_phases, 'phase')} went on without an approved review: see the report." if open_phases else ""
+    open_phases = sum(warning.kind == NEVER_APPROVED for warning in run.warnings)
+    phases = plural(open_phases, "phase")
+    return f"{phases} continued without an approved review: see the report." if open_phases else ""
 
 
 def _running(run: Run, api: str) -> list[str]:
     if run.cleaned_up or not run.terminals:
-        return ["Nothing of it is running any more.", ""]
+        return ["None of its agents is still running.", ""]
     agents = plural(len(run.terminals), "agent")
     if api:
-        return [wrapped(f"Still running: {agents} on the server at {api}. CLEANUP_ON_EXIT ends them with a run."), ""]
+        return [wrapped(f"Still running: {agents} on the server at {api}. CLEANUP_ON_EXIT ends them after a run."), ""]
     ends = f"{program()} stop {run.id}"
     return [f"Still running: {agents}, idle in their terminals. This ends them:", f"  {ends}", ""]
 
@@ -106,7 +107,7 @@ def _next(summary: Summary, wd: Path, report: Path, *, elsewhere: bool) -> list[
 
 
 def _merge(wd: Path) -> list[tuple[str, str]]:
-    """How to merge, where the run was on a branch of its own."""
+    """How to merge, where the run was not on the main branch."""
     branches = (git.answer(wd, "branch", "--format=%(refname:short)") or "").split()
     here = git.answer(wd, "symbolic-ref", "--quiet", "--short", "HEAD")
     main = next((name for name in _MAIN if name in branches), "")

@@ -1,0 +1,24 @@
+"""Writes the report of a run into its folder: `report.md` and `report.html`."""
+
+from pathlib import Path
+
+from quintet import files
+from quintet.layout import REPORT_HTML, REPORT_MARKDOWN
+from quintet.watch.report.report_html import report_html
+from quintet.watch.report.report_markdown import report_markdown
+from quintet.watch.runs.changes import changes_now, save_changes
+from quintet.watch.runs.folders import read_run
+from quintet.watch.runs.summary import summarise
+
+
+def write_report(folder: Path, *, at_end: bool = False) -> tuple[Path, Path]:
+    """Write both files; at the end of a run also what it has changed, because the work tree goes on changing."""
+    project, changes = folder.parents[1], None
+    if at_end:
+        changes = changes_now(project, read_run(folder))
+        save_changes(folder, changes)
+    summary = summarise(folder, changes)
+    paths = (folder / REPORT_MARKDOWN, folder / REPORT_HTML)
+    for path, text in zip(paths, (report_markdown(summary), report_html(summary)), strict=True):
+        files.write(path, text, project)
+    return paths
