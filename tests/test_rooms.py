@@ -25,6 +25,7 @@ LEAVES = {
     "quintet.roles",
 }
 """modules that all may import, and that import only each other"""
+SERVER_LEAVES = {"server.events", "server.names", "server.refusals", "server.state_folder"}
 MAY_IMPORT: dict[str, set[str]] = {
     "api": set(),
     "config": set(),
@@ -37,8 +38,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "loop.run": {"api", "config", "loop.journal", "loop.decide", "loop.record"},
     "providers": {"api.status"},
     "server": {"api", "providers"},
-    "server.tmux": {"server.errors"},
-    "server.terminal": {"api", "providers", "server.errors", "server.events", "server.paths", "server.tmux"},
+    "server.tmux": set(),
+    "server.terminal": {"api", "providers", "server.tmux", *SERVER_LEAVES},
+    "server.http": {"api", "providers", "server.profiles", "server.terminal", "server.tmux.errors", *SERVER_LEAVES},
     "setup": {"api", "config", "guard", "loop", "providers", "server", "watch"},
     "watch": {"api", "loop.journal", "loop.decide.state", "loop.decide.task", "loop.record"},
     "watch.runs": {"api", "loop.journal", "loop.decide.state", "loop.decide.task", "loop.record"},
@@ -86,6 +88,15 @@ def test_a_room_imports_only_what_it_may(room: str) -> None:
         and not any(within(imported, other) for other in {room, *MAY_IMPORT[room]})
     ]
     assert strangers == []
+
+
+def test_only_the_terminal_room_talks_to_tmux() -> None:
+    users = {
+        module
+        for module, tree in modules()
+        if not within(module, "server.tmux") and any(within(imported, "server.tmux") for imported in imports(tree))
+    }
+    assert [module for module in users if not within(module, "server.terminal")] == ["quintet.server.http.app"]
 
 
 def test_every_module_is_in_a_room() -> None:

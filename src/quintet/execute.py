@@ -17,7 +17,7 @@ from quintet.loop.run.clock import Clock, RealClock
 from quintet.loop.run.driver import Connect, Driver
 from quintet.loop.run.plan import check_settings
 from quintet.providers.scripted.provider import SCENARIO_VARIABLE
-from quintet.server.http.client import client_of
+from quintet.server.http.client import client_for
 from quintet.setup.at_work import at_work
 from quintet.setup.rights import SCRIPTED, rights
 from quintet.watch.report.write_report import write_report
@@ -117,7 +117,7 @@ def _missing_script(settings: Settings) -> Iterator[str]:
 def _connect(wd: Path, servers: ExitStack, api: str, sessions: Sequence[str]) -> ApiClient:
     """A client of the server at the address; without an address, of a server that is started for this run."""
     if api:
-        return client_of(api, str(wd))
+        return client_for(api, str(wd))
     from quintet.server.http.embedded import EmbeddedServer  # noqa: PLC0415 - half a second that a run with `api` saves
     from quintet.watch.dashboard.routes import DashboardRoutes  # noqa: PLC0415
 

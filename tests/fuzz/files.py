@@ -22,7 +22,7 @@ from quintet.loop.decide.task import Task, parse_task
 from quintet.loop.record.orphans import is_folder_name
 from quintet.loop.record.state_file import load_state, save_state
 from quintet.loop.run.resume import archive_state, find_saved, without_terminals
-from quintet.providers.scripted.scenario import ACTIONS, load_part
+from quintet.providers.scripted.scenario import ACTIONS, load_role_script
 from quintet.roles import ROLES
 from tests.fuzz.hostile import as_bytes, json_object, json_objects, json_values, one_of, texts
 from tests.fuzz.properties import holds, one_line
@@ -136,4 +136,4 @@ _scenario = json_objects(ROLE_NAMES, _actions).map(lambda roles: json_object([("
 def a_scenario_is_a_part_or_one_line(data: bytes) -> None:
     path = written(data, "scenario.json")
     with told():
-        load_part(path, ROLE_NAMES[0]).turn(1)
+        load_role_script(path, ROLE_NAMES[0]).turn(1)

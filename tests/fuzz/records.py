@@ -16,8 +16,8 @@ from quintet.providers.codex import actions as codex_actions
 from quintet.providers.codex.launch import NOTES, Notes
 from quintet.providers.codex.record import Rollout, read_line
 from quintet.providers.codex.rollouts import conversation_id, is_marked
-from quintet.providers.limits import reset_time
 from quintet.providers.registry import find_provider
+from quintet.providers.reset_times import reset_time
 from quintet.providers.scripted.provider import RECORD
 from tests.fuzz.files import written
 from tests.fuzz.hostile import as_bytes, json_object, json_objects, json_values, texts

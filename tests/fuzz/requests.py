@@ -11,14 +11,14 @@ from typing import Any, Final
 from fastapi.routing import APIRoute
 from hypothesis import strategies as st
 
-from quintet.server.errors import Conflict
 from quintet.server.events import Events
 from quintet.server.http.app import create_app
 from quintet.server.http.embedded import EmbeddedServer
-from quintet.server.paths import Places
-from quintet.server.terminal.hub import Hub
-from quintet.server.terminal.session import Wish
-from quintet.server.terminal.terminal import Terminal
+from quintet.server.refusals import Conflict
+from quintet.server.state_folder import StateFolder
+from quintet.server.terminal.agent_terminal import AgentTerminal
+from quintet.server.terminal.session_manager import SessionManager
+from quintet.server.terminal.tmux_session import TerminalSpec
 from quintet.watch.dashboard.routes import DashboardRoutes
 from tests.fuzz.files import FOLDER
 from tests.fuzz.hostile import any_text, as_bytes, json_objects, json_values, one_of, texts
@@ -27,10 +27,10 @@ from tests.fuzz.properties import holds
 TOKEN: Final = "secret"
 
 
-class NoTerminals(Hub):
+class NoTerminals(SessionManager):
     """The real hub, but nothing is started: every example would cost a tmux server."""
 
-    async def create_session(self, name: str, wish: Wish) -> Terminal:
+    async def create_session(self, name: str, wish: TerminalSpec) -> AgentTerminal:
         raise Conflict(f"Session '{name}' of {wish.profile} is not started here")
 
 
@@ -46,9 +46,9 @@ class Application:
 
     def __init__(self) -> None:
         (FOLDER / "http").mkdir(exist_ok=True)
-        places = Places(FOLDER / "q")
+        state_folder = StateFolder(FOLDER / "q")
         self.app = create_app(
-            lambda: NoTerminals(places, ()), token=TOKEN, pages=DashboardRoutes(lambda: [FOLDER / "http"])
+            lambda: NoTerminals(state_folder, ()), token=TOKEN, pages=DashboardRoutes(lambda: [FOLDER / "http"])
         )
         self.loop = asyncio.new_event_loop()
         self._life = self.app.router.lifespan_context(self.app)
@@ -163,7 +163,7 @@ def test_every_route_is_asked() -> None:
 
 @cache
 def real_server() -> EmbeddedServer:
-    return EmbeddedServer(places=Places(FOLDER / "q")).start()
+    return EmbeddedServer(state_folder=StateFolder(FOLDER / "q")).start()
 
 
 _LINES: Final = (

@@ -15,12 +15,12 @@ from quintet.loop.record.state_file import load_state
 from quintet.providers.claude_code.record import Hooks, Spending, read_hook, read_transcript
 from quintet.providers.codex.record import Rollout, read_line
 from quintet.providers.codex.rollouts import is_marked
-from quintet.providers.following import Follower
-from quintet.providers.limits import reset_time
+from quintet.providers.file_follower import Follower
+from quintet.providers.reset_times import reset_time
 from quintet.providers.screen import Screen
 from quintet.roles import ROLES, Phase
+from quintet.server.terminal.colour_capture import _only_colours
 from quintet.server.terminal.input import clean
-from quintet.server.terminal.picture import _only_colours
 from quintet.watch.dashboard.run_json import handoff_json, run_json
 from quintet.watch.report.report_html import report_html
 from quintet.watch.report.report_markdown import report_markdown

@@ -16,11 +16,11 @@ from quintet.loop.record.responses import Responses
 from quintet.providers.base import Provider
 from quintet.providers.registry import find_provider, provider_names
 from quintet.providers.screen import Screen
-from quintet.providers.scripted.look import DIALOG, PROMPT, QUESTION, WORKING
-from quintet.providers.scripted.response import response_path
+from quintet.providers.scripted.response_file import response_path
+from quintet.providers.scripted.screen_marks import DIALOG, PROMPT, QUESTION, WORKING
 from quintet.roles import ROLES, Phase
+from quintet.server.terminal.colour_capture import _only_colours
 from quintet.server.terminal.input import clean
-from quintet.server.terminal.picture import _only_colours
 from tests.fuzz.files import FOLDER
 from tests.fuzz.hostile import as_bytes, replies, texts
 from tests.fuzz.properties import holds

@@ -10,7 +10,7 @@ import pytest
 
 from quintet.errors import ServerError
 from quintet.providers import editor
-from quintet.providers.base import Dialog, Launch, Plan, TurnRecord
+from quintet.providers.base import Dialog, Launch, LaunchPlan, TurnRecord
 from quintet.providers.claude_code.launch import HOOKS, HOOKS_FILE, INSTRUCTIONS_FILE, SETTINGS_FILE, settings
 from quintet.providers.claude_code.provider import PROVIDER
 from quintet.providers.screen import Screen
@@ -23,12 +23,12 @@ HELP_2_1_325 = """\
 """
 HELP_OLD = '  --append-system-prompt <prompt>\n  --permission-mode <mode> (choices: "default", "plan")\n'
 UNATTENDED = "--dangerously-skip-permissions"
-Start = Callable[..., Plan]
+Start = Callable[..., LaunchPlan]
 
 
 @pytest.fixture
 def start(tmp_path: Path) -> Start:
-    def plan(help_text: str = HELP_2_1_325, env: dict[str, str] | None = None, **more: Any) -> Plan:
+    def plan(help_text: str = HELP_2_1_325, env: dict[str, str] | None = None, **more: Any) -> LaunchPlan:
         program = tmp_path / "bin/claude"
         program.parent.mkdir(exist_ok=True)
         version = "2.1.325" if help_text == HELP_2_1_325 else "2.1.20"

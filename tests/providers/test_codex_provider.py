@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quintet.errors import ServerError
-from quintet.providers.base import Dialog, Launch, Plan
+from quintet.providers.base import Dialog, Launch, LaunchPlan
 from quintet.providers.codex.launch import sets_permissions, take_instructions, toml
 from quintet.providers.codex.provider import INVISIBLE, PROVIDER
 from quintet.providers.codex.rollouts import mark
@@ -21,14 +21,14 @@ from quintet.providers.screen import Screen
 HELP_0_166 = "  --no-alt-screen\n  --no-daemon\n      --dangerously-bypass-approvals-and-sandbox\n"
 HELP_0_104 = "  --no-alt-screen\n"
 UNATTENDED = "--dangerously-bypass-approvals-and-sandbox"
-Start = Callable[..., Plan]
+Start = Callable[..., LaunchPlan]
 
 
 @pytest.fixture
 def start(tmp_path: Path) -> Start:
     """Plans a start with a `codex` that knows what its help says, and notes how it was called."""
 
-    def plan(help_text: str = HELP_0_166, env: dict[str, str] | None = None, **more: Any) -> Plan:
+    def plan(help_text: str = HELP_0_166, env: dict[str, str] | None = None, **more: Any) -> LaunchPlan:
         program = tmp_path / "bin/codex"
         program.parent.mkdir(exist_ok=True)
         text = f"#!/bin/sh\necho \"$@\" >> {tmp_path}/calls\ncat <<'END'\n{help_text}END\n"
@@ -44,7 +44,7 @@ def start(tmp_path: Path) -> Start:
     return plan
 
 
-def settings(plan: Plan) -> dict[str, Any]:
+def settings(plan: LaunchPlan) -> dict[str, Any]:
     pairs = zip(plan.argv, plan.argv[1:], strict=False)
     return tomllib.loads("\n".join(value for option, value in pairs if option == "-c"))
 

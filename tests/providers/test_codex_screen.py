@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quintet.api.status import AT_REST, TerminalStatus
-from quintet.providers.codex.screen import is_sure, read_screen
+from quintet.providers.codex.screen import read_screen, screen_overrides_record
 from quintet.providers.screen import Screen
 from tests.providers import mutations
 from tests.providers.judging import tally
@@ -144,7 +144,7 @@ def test_without_a_title_a_lone_word_counts_as_work() -> None:
 
 @pytest.mark.parametrize(("title", "sure"), [("⠋ proj", True), ("", True), ("parser | proj", False)])
 def test_a_plain_title_makes_work_doubtful(title: str, sure: bool) -> None:
-    assert is_sure(frame("• Working (3s • esc to interrupt)", title=title)) is sure
+    assert screen_overrides_record(frame("• Working (3s • esc to interrupt)", title=title)) is sure
 
 
 @pytest.mark.parametrize("keys", ["  [Enter] confirm  [Esc] cancel", "  y approve · n deny", "  [y] allow  [n] deny"])

@@ -10,13 +10,13 @@ import pytest
 
 from quintet.api.status import FailureKind, TerminalStatus
 from quintet.errors import ConfigError
-from quintet.providers.base import Failure, Launch, TurnRecord, Usage
+from quintet.providers.base import Launch, TurnFailure, TurnRecord, Usage
 from quintet.providers.registry import find_provider, provider_names
 from quintet.providers.screen import Screen
-from quintet.providers.scripted.keys import Keyboard
+from quintet.providers.scripted.keyboard import Keyboard
 from quintet.providers.scripted.provider import PROVIDER
-from quintet.providers.scripted.response import response_path
-from quintet.providers.scripted.scenario import Part, load_part
+from quintet.providers.scripted.response_file import response_path
+from quintet.providers.scripted.scenario import RoleScript, load_role_script
 from tests.server.rig import Rig, until
 
 
@@ -128,14 +128,14 @@ def test_a_scenario_that_makes_no_sense(tmp_path: Path, text: str, words: str) -
     path = tmp_path / "s.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match=words):
-        load_part(path, "tester")
+        load_role_script(path, "tester")
 
 
 def test_a_scenario_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
-        load_part(tmp_path / "none.json", "tester")
-    assert load_part(None, "tester").turn(1) == [{"reply": "Done."}]
-    assert Part(turns=[[{"say": "a"}]]).turn(9) == [{"say": "a"}]
+        load_role_script(tmp_path / "none.json", "tester")
+    assert load_role_script(None, "tester").turn(1) == [{"reply": "Done."}]
+    assert RoleScript(turns=[[{"say": "a"}]]).turn(9) == [{"say": "a"}]
 
 
 def test_the_path_in_a_prompt() -> None:
@@ -222,7 +222,7 @@ def test_a_torn_or_foreign_line_of_its_record_changes_nothing(tmp_path: Path, li
 def test_the_end_of_a_turn_says_no_more_than_makes_sense(tmp_path: Path) -> None:
     end = {"event": "end", "reply": 3, "failed": {"kind": "odd", "resets_at": 1e300}, "usage": {"input_tokens": -1}}
     (tmp_path / "record.jsonl").write_bytes(BEGUN + json.dumps(end).encode() + b"\n")
-    record = TurnRecord(True, "", Failure(FailureKind.OTHER, ""), Usage())
+    record = TurnRecord(True, "", TurnFailure(FailureKind.OTHER, ""), Usage())
     assert PROVIDER.read_record(tmp_path, 0) == record
 
 
@@ -235,5 +235,5 @@ def test_a_part_that_makes_no_sense_is_one_line(tmp_path: Path, part: Any) -> No
     path = tmp_path / "scenario.json"
     path.write_text(json.dumps({"roles": {"tester": part}}), encoding="utf-8")
     with pytest.raises(ConfigError, match="tester") as caught:
-        load_part(path, "tester")
+        load_role_script(path, "tester")
     assert len(str(caught.value).splitlines()) == 1

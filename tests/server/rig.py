@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import httpx
 
 from quintet.server.http.embedded import EmbeddedServer
-from quintet.server.paths import Places
+from quintet.server.state_folder import StateFolder
 
 T = TypeVar("T")
 DEADLINE = 30.0
@@ -36,12 +36,12 @@ class Rig:
         self.root = Path(tempfile.mkdtemp(prefix="qt", dir="/tmp"))
         self.wd = self.root / "wd"
         self.wd.mkdir()
-        self.places = Places(self.root / "q")
+        self.state_folder = StateFolder(self.root / "q")
         self.start()
 
     def start(self, *sessions: str) -> None:
         """Start a server that knows of these sessions."""
-        self.server = EmbeddedServer(sessions, places=self.places).start()
+        self.server = EmbeddedServer(sessions, state_folder=self.state_folder).start()
         headers = {"Authorization": f"Bearer {self.server.token}"}
         self.http = httpx.Client(base_url=self.server.url, headers=headers, timeout=60, trust_env=False)
 
@@ -52,7 +52,7 @@ class Rig:
     def restart(self) -> None:
         """Another server on the same directory."""
         self.stop()
-        self.start(*self.places.session_names())
+        self.start(*self.state_folder.session_names())
 
     def scenario(self, part: Any, role: str = "programmer") -> str:
         """Write a scenario file."""
@@ -108,7 +108,7 @@ class Rig:
 
     def tmux(self, *words: str, session: str = "cao-t") -> str:
         """Talk to a session's tmux server behind the server's back."""
-        command = ["tmux", "-S", str(self.places.socket(session)), *words]
+        command = ["tmux", "-S", str(self.state_folder.socket(session)), *words]
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
 
     def pane(self, terminal: str) -> str:
@@ -119,7 +119,7 @@ class Rig:
     def end(self) -> None:
         """End every tmux server of this directory, then the server."""
         self.stop()
-        for name in self.places.session_names():
-            path = str(self.places.socket(name))
+        for name in self.state_folder.session_names():
+            path = str(self.state_folder.socket(name))
             subprocess.run(["tmux", "-S", path, "kill-server"], capture_output=True, check=False, timeout=10)
         shutil.rmtree(self.root, ignore_errors=True)

@@ -41,7 +41,7 @@ def test_a_turn(rig: Rig, api: ApiClient) -> None:
     for thread in threads:
         thread.join()
     assert api.get_status(terminal) is TerminalStatus.ERROR
-    assert rig.places.session_names() == []
+    assert rig.state_folder.session_names() == []
     api.close()
 
 

@@ -34,8 +34,8 @@ def test_the_conversation_goes_on_in_another_terminal(rig: Rig) -> None:
     for old in (first, second):
         assert rig.http.delete(f"/terminals/{old}").status_code == 200
         assert rig.http.get(f"/terminals/{old}").status_code == 404
-        assert rig.places.find_folder(old) is None
-    assert rig.places.find_folder(third) is not None
+        assert rig.state_folder.find_folder(old) is None
+    assert rig.state_folder.find_folder(third) is not None
 
 
 def test_a_terminal_without_a_conversation_has_none_to_go_on_with(rig: Rig) -> None:
@@ -56,13 +56,13 @@ def test_what_a_killed_tmux_server_has_left_is_found_and_removed(rig: Rig) -> No
     assert rig.http.get(f"/terminals/{lost}").status_code == 404
     assert rig.ask(another(rig, lost), "go") == "second"
     assert rig.http.delete(f"/terminals/{lost}").status_code == 404
-    assert rig.places.find_folder(lost) is None
+    assert rig.state_folder.find_folder(lost) is None
 
 
 def test_the_folder_of_a_living_terminal_stays(rig: Rig) -> None:
     living = rig.terminal(PART)
-    rig.places.remove_stray(living)
-    assert rig.places.find_folder(living) is not None
+    rig.state_folder.remove_stray(living)
+    assert rig.state_folder.find_folder(living) is not None
 
 
 def test_a_lost_terminal_has_an_id(rig: Rig) -> None:

@@ -19,7 +19,7 @@ from tests.server.rig import Rig, until
 def test_a_discovery_file_that_cannot_be_written_is_one_line(tmp_path: Path, rig: Rig) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ServerError, match=r"server\.json: cannot be written"):
-        EmbeddedServer([], tmp_path / "file" / "server.json", rig.places).start()
+        EmbeddedServer([], tmp_path / "file" / "server.json", rig.state_folder).start()
 
 
 def test_word_of_a_new_session_is_left_when_there_is_room_again(
@@ -34,7 +34,7 @@ def test_word_of_a_new_session_is_left_when_there_is_room_again(
         files.write(target, text, below)
 
     monkeypatch.setattr("quintet.server.http.embedded.files", SimpleNamespace(write=write))
-    with EmbeddedServer([], path, rig.places) as server:
+    with EmbeddedServer([], path, rig.state_folder) as server:
         full.set()
         client = ApiClient(server.url, str(tmp_path), token=server.token)
         client.health()

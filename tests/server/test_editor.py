@@ -7,7 +7,7 @@ from typing import ClassVar
 import pytest
 
 from quintet.providers import editor
-from quintet.providers.base import Launch, Plan
+from quintet.providers.base import Launch, LaunchPlan
 from quintet.providers.registry import register
 from quintet.providers.scripted.provider import PROVIDER, ScriptedProvider
 from quintet.server.terminal import composer
@@ -22,9 +22,9 @@ class Editing(ScriptedProvider):
     key: ClassVar[str] = "C-g"
     """which the agent does not know"""
 
-    def launch(self, launch: Launch) -> Plan:
+    def launch(self, launch: Launch) -> LaunchPlan:
         plan = super().launch(launch)
-        return Plan(plan.argv, plan.env, {editor.SCRIPT: editor.script(launch.folder, launch.env)})
+        return LaunchPlan(plan.argv, plan.env, {editor.SCRIPT: editor.script(launch.folder, launch.env)})
 
     def editor_key(self, folder: Path, message: str) -> str | None:
         return self.key if "\t" in message and editor.is_usable(folder) else None

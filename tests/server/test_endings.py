@@ -118,7 +118,7 @@ def test_a_tmux_server_that_does_not_answer(rig: Rig, monkeypatch: pytest.Monkey
     stuck = rig.terminal()
     other = rig.terminal(session="other")
     monkeypatch.setattr("quintet.server.tmux.connection.REPLY_SECONDS", 0.5)
-    monkeypatch.setattr("quintet.server.terminal.session.SILENT_SECONDS", 0.5)
+    monkeypatch.setattr("quintet.server.terminal.tmux_session.SILENT_SECONDS", 0.5)
     pid = int(rig.tmux("display-message", "-p", "#{pid}"))
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -152,13 +152,13 @@ def test_a_tmux_server_that_does_not_answer_is_ended_by_force(
             (listed,) = rig.http.get("/sessions").json()
             assert (listed["name"], listed["status"]) == ("cao-t", "unknown")
             assert rig.http.get(f"/terminals/{terminal}").status_code == 500, "not 404: it may live"
-        assert rig.places.folder("cao-t", terminal).is_dir()
+        assert rig.state_folder.folder("cao-t", terminal).is_dir()
         assert rig.http.delete("/sessions/t").status_code == 200
         assert has_ended(pid)
         assert has_ended(pane)
     finally:
         if not has_ended(pid):
             os.kill(pid, signal.SIGCONT)
-    assert not list(rig.places.terminals.iterdir())
-    assert rig.places.session_names() == []
+    assert not list(rig.state_folder.terminals.iterdir())
+    assert rig.state_folder.session_names() == []
     assert rig.http.get("/sessions").json() == []

@@ -16,7 +16,7 @@ def test_who_is_attached_is_told_of_while_the_agent_waits_for_its_user(rig: Rig)
     assert found["reason"] == PART["dialog"]
     assert (found["start_seconds"], found["attached"]) == (ScriptedProvider.start_seconds, False)
     primary, secondary = os.openpty()
-    command = ["tmux", "-S", str(rig.places.socket("cao-t")), "attach-session"]
+    command = ["tmux", "-S", str(rig.state_folder.socket("cao-t")), "attach-session"]
     environment = {**os.environ, "TERM": "xterm"}
     with subprocess.Popen(command, stdin=secondary, stdout=secondary, stderr=secondary, env=environment) as person:
         os.close(secondary)

@@ -34,7 +34,8 @@ def filled(role: Role, verdict: str = "") -> str:
 
 @pytest.mark.parametrize("role", ROLES, ids=str)
 def test_profile_and_prompt_demand_the_same_form(role: Role) -> None:
-    assert form_of(role).strip() in text_of(role.output)
+    always = re.sub(r"\{\{\?(\w+)\}\}.*?\{\{/\1\}\}\n", "", text_of(role.output), flags=re.DOTALL)
+    assert form_of(role).strip() in always
 
 
 @pytest.mark.parametrize("role", REVIEWERS, ids=str)

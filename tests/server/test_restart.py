@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from quintet.processes import has_ended
-from quintet.server.paths import Places
+from quintet.server.state_folder import StateFolder
 from quintet.server.terminal.facts import OPTION
 from tests.server.rig import Rig, until
 
@@ -70,7 +70,7 @@ def test_a_paste_without_its_enter_is_brought_to_its_end(rig: Rig, message: str)
     pane = rig.tmux("list-panes", "-a", "-F", "#{pane_id}")
     facts = json.loads(rig.tmux("display-message", "-p", "-t", pane, f"#{{{OPTION}}}"))
     rig.stop()
-    source = rig.places.folder("cao-t", terminal) / "input"
+    source = rig.state_folder.folder("cao-t", terminal) / "input"
     source.write_text(message, encoding="utf-8")
     rig.tmux("load-buffer", "-b", "x", str(source))
     rig.tmux(
@@ -102,17 +102,17 @@ def test_a_dead_socket_is_swept_away(rig: Rig) -> None:
     rig.stop()
     os.kill(pid, signal.SIGKILL)
     until(lambda: has_ended(pid), bool)
-    assert rig.places.session_names() == ["cao-t"]
+    assert rig.state_folder.session_names() == ["cao-t"]
     rig.start("t")
     assert rig.http.get("/sessions").json() == []
-    assert rig.places.session_names() == []
+    assert rig.state_folder.session_names() == []
 
 
 def test_two_servers_on_one_session(rig: Rig) -> None:
     """One acts: it answers start-up dialogs and completes deliveries. The other may look, and type on request."""
     part = {"start_seconds": 0.5, "dialog": "Trust? (press t)", "turns": [[{"reply": "turn {turn}"}]]}
     terminal = rig.terminal(part, defer_init=True)
-    with served(rig.places.root.parent, root=rig.places.root) as (_, http):
+    with served(rig.state_folder.root.parent, root=rig.state_folder.root) as (_, http):
         assert http.get(f"/terminals/{terminal}").json()["status"] in ("unknown", "idle")
         rig.until(terminal, "idle")
         assert rig.full(terminal).rstrip().endswith("»"), "the dialog was answered once"
@@ -127,7 +127,7 @@ def test_two_servers_on_one_session(rig: Rig) -> None:
 def test_a_server_that_is_not_the_owner_starts_terminals_too(rig: Rig) -> None:
     rig.terminal()
     part = {"start_seconds": 0.3, "dialog": "Trust? (press t)", "turns": [[{"reply": "turn {turn}"}]]}
-    with served(rig.places.root.parent, root=rig.places.root) as (_, http):
+    with served(rig.state_folder.root.parent, root=rig.state_folder.root) as (_, http):
         made = http.post("/sessions/t/terminals", params=rig.wish(part))
         assert (made.status_code, made.json()["status"]) == (201, "idle")
         deferred = http.post("/sessions/t/terminals", params={**rig.wish(part), "defer_init": True}).json()["id"]
@@ -142,7 +142,7 @@ def test_a_server_that_is_not_the_owner_starts_terminals_too(rig: Rig) -> None:
 def test_what_a_dead_server_has_begun_is_taken_over(rig: Rig, owner: bool) -> None:
     """The one that is left had found the session while the other lived, and need not be asked."""
     part = {"start_seconds": 1.5, "dialog": "Trust? (press t)", "turns": [[{"reply": "in"}]]}
-    with served(rig.places.root.parent, root=rig.places.root) as (process, http):
+    with served(rig.state_folder.root.parent, root=rig.state_folder.root) as (process, http):
         if owner:
             terminal = http.post("/sessions", params={**rig.wish(part), "session_name": "t", "defer_init": True}).json()
         else:
@@ -165,9 +165,8 @@ def served(state: Path, root: Path | None = None) -> Iterator[tuple[subprocess.P
     told = "lambda served: print(served.url, flush=True)"
     code = f"from quintet.server.http.serve import serve; serve('127.0.0.1', 0, {told}, no_token=True)"
     if root is not None:
-        code = (
-            f"import quintet.server.paths as p, pathlib; p.default_root = lambda: pathlib.Path({str(root)!r}); {code}"
-        )
+        patch = f"state_folder.default_root = lambda: pathlib.Path({str(root)!r})"
+        code = f"import pathlib; from quintet.server import state_folder; {patch}; {code}"
     environment = {**os.environ, "XDG_STATE_HOME": str(state)}
     process = subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
@@ -211,4 +210,4 @@ def test_a_server_killed_in_the_middle_of_a_turn() -> None:
             until(lambda: http.get(where).json()["status"], lambda status: status == "completed")
             assert http.get(f"{where}/output?mode=last").json()["output"] == "survived"
             assert http.delete("/sessions/k").status_code == 200
-            assert not Places(root / "quintet").session_names()
+            assert not StateFolder(root / "quintet").session_names()

@@ -4,7 +4,7 @@ from datetime import datetime
 
 import pytest
 
-from quintet.server.errors import TmuxError
+from quintet.server.tmux.errors import TmuxError
 from tests.server.rig import Rig, until
 
 
@@ -77,7 +77,7 @@ def test_a_message_that_comes_with_a_creation(rig: Rig, path: str, defer: bool) 
     until(lambda: rig.last(terminal), lambda text: text == "second")
     assert (rig.wd / "prompt").read_text(encoding="utf-8") == "/begin\nwith é"
     assert rig.get(terminal)["initial_delivery"] == {"state": "delivered"}
-    assert not (rig.places.folder("cao-t", terminal) / "initial").exists()
+    assert not (rig.state_folder.folder("cao-t", terminal) / "initial").exists()
 
 
 def test_a_first_message_outlives_its_server(rig: Rig) -> None:
@@ -97,22 +97,26 @@ def test_a_first_message_that_cannot_be_typed(rig: Rig) -> None:
 
 def test_a_failed_creation_leaves_no_folder(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("quintet.server.terminal.session.prepare", _fail)
+        patch.setattr("quintet.server.terminal.tmux_session.prepare", _fail)
         assert rig.http.post("/sessions", params=rig.wish()).status_code == 500
     assert rig.http.post("/sessions", params={**rig.wish(), "args": ["--no-such-option"]}).status_code == 400
-    assert not list(rig.places.terminals.iterdir())
+    assert not list(rig.state_folder.terminals.iterdir())
     first = rig.terminal()
-    folders = list((rig.places.terminals / "cao-t").iterdir())
-    for target in ("terminal.session.prepare", "tmux.connection.Tmux.open_window", "terminal.session.Session._enter"):
+    folders = list((rig.state_folder.terminals / "cao-t").iterdir())
+    for target in (
+        "terminal.tmux_session.prepare",
+        "tmux.connection.TmuxConnection.open_window",
+        "terminal.tmux_session.TmuxSession._enter",
+    ):
         with monkeypatch.context() as patch:
             patch.setattr(f"quintet.server.{target}", _fail)
             assert rig.http.post("/sessions/t/terminals", params=rig.wish()).status_code == 500, target
-        assert list((rig.places.terminals / "cao-t").iterdir()) == folders, target
+        assert list((rig.state_folder.terminals / "cao-t").iterdir()) == folders, target
     with monkeypatch.context() as patch:
-        patch.setattr("quintet.server.terminal.session.Session._own", _fail)
+        patch.setattr("quintet.server.terminal.tmux_session.TmuxSession._own", _fail)
         assert rig.http.post("/sessions", params={**rig.wish(), "session_name": "u"}).status_code == 500
-    assert [path.name for path in rig.places.terminals.iterdir()] == ["cao-t"]
-    assert rig.places.session_names() == ["cao-t"]
+    assert [path.name for path in rig.state_folder.terminals.iterdir()] == ["cao-t"]
+    assert rig.state_folder.session_names() == ["cao-t"]
     assert rig.status(first) == "idle"
 
 
@@ -194,8 +198,8 @@ def test_deleting_twice(rig: Rig) -> None:
     assert answer.json() == {"success": True, "deleted": ["cao-t"], "errors": []}
     assert rig.http.delete("/sessions/t").status_code == 404
     assert rig.http.get(f"/terminals/{first}").status_code == 404
-    assert not list(rig.places.sockets.iterdir())
-    assert not list(rig.places.terminals.iterdir())
+    assert not list(rig.state_folder.sockets.iterdir())
+    assert not list(rig.state_folder.terminals.iterdir())
     rig.terminal()
 
 
@@ -212,7 +216,7 @@ def test_exit_ends_the_agent_and_leaves_nothing_running(rig: Rig) -> None:
     assert rig.http.post(f"/terminals/{second}/exit").status_code == 200
     assert rig.http.post(f"/terminals/{second}/exit").status_code == 200
     assert rig.http.get("/sessions").json() == []
-    assert not list(rig.places.sockets.iterdir())
+    assert not list(rig.state_folder.sockets.iterdir())
     assert rig.send(second, "hello").status_code == 409
 
 
@@ -266,7 +270,7 @@ def test_exit_after_a_crash_leaves_nothing_either(rig: Rig) -> None:
     rig.until(crashed, "error")
     for terminal in (crashed, other):
         assert rig.http.post(f"/terminals/{terminal}/exit").status_code == 200
-    assert not list(rig.places.sockets.iterdir())
+    assert not list(rig.state_folder.sockets.iterdir())
     assert rig.get(crashed)["reason"] == "its program was ended by signal 9"
 
 

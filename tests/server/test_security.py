@@ -18,7 +18,7 @@ from quintet.errors import ServerError
 from quintet.server.http.access import Guard
 from quintet.server.http.embedded import EmbeddedServer
 from quintet.server.http.serve import serve
-from quintet.server.paths import Places
+from quintet.server.state_folder import StateFolder
 from tests.server.rig import Rig, until
 
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD"]
@@ -185,7 +185,7 @@ def test_nothing_secret_in_process_lists_and_files(rig: Rig, monkeypatch: pytest
     listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
     for secret in ("nobody may see", "sk-very-secret", rig.server.token):
         assert secret not in listed
-    for path in rig.places.root.rglob("*"):
+    for path in rig.state_folder.root.rglob("*"):
         if path.is_file():
             assert "nobody may see" not in path.read_text(encoding="utf-8", errors="replace")
             assert "sk-very-secret" not in path.read_text(encoding="utf-8", errors="replace")
@@ -198,7 +198,7 @@ def test_nothing_secret_in_process_lists_and_files(rig: Rig, monkeypatch: pytest
 def test_files_and_sockets_are_private(rig: Rig) -> None:
     terminal = rig.terminal()
     rig.ask(terminal, "hello")
-    found = [rig.places.root, *rig.places.root.rglob("*")]
+    found = [rig.state_folder.root, *rig.state_folder.root.rglob("*")]
     assert any(stat.S_ISSOCK(path.lstat().st_mode) for path in found)
     for path in found:
         mode = path.lstat().st_mode
@@ -212,12 +212,12 @@ def test_a_directory_that_is_not_ours_is_refused(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "q").symlink_to(tmp_path / "real")
     with pytest.raises(ServerError, match="not a directory of yours"):
-        Places(tmp_path / "q")
+        StateFolder(tmp_path / "q")
 
 
 def test_the_discovery_file(tmp_path: Path, rig: Rig) -> None:
     path = tmp_path / ".tmp" / "server.json"
-    with EmbeddedServer(["mine"], path, rig.places) as server:
+    with EmbeddedServer(["mine"], path, rig.state_folder) as server:
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         word = json.loads(path.read_text(encoding="utf-8"))
         assert word == {"url": server.url, "token": server.token, "pid": os.getpid(), "sessions": ["cao-mine"]}
@@ -250,7 +250,7 @@ def test_blanks_around_the_token_are_no_part_of_it(tmp_path: Path, monkeypatch: 
 
 def test_a_discovery_file_that_an_agent_cleans_away_comes_back(tmp_path: Path, rig: Rig) -> None:
     path = tmp_path / ".tmp" / "server.json"
-    with EmbeddedServer(["mine"], path, rig.places) as server:
+    with EmbeddedServer(["mine"], path, rig.state_folder) as server:
         for _ in range(2):
             shutil.rmtree(path.parent)
             until(path.exists, bool)

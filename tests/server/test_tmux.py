@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from quintet.server.errors import TmuxError
-from quintet.server.tmux.connection import CommandFailed, Tmux, quote
+from quintet.server.tmux.connection import TmuxConnection, quote
+from quintet.server.tmux.errors import CommandFailed, TmuxError
 from quintet.server.tmux.servers import is_dead, is_listening, server_pid
 from tests.server.rig import Rig, until
 
 
-def connected(check: Callable[[Tmux], Awaitable[None]], program: str = "exec cat") -> None:
+def connected(check: Callable[[TmuxConnection], Awaitable[None]], program: str = "exec cat") -> None:
     """Run a check on a tmux server of its own."""
 
     async def run(folder: Path) -> None:
-        tmux = Tmux(folder / "s", lambda _: None, lambda: None)
+        tmux = TmuxConnection(folder / "s", lambda _: None, lambda: None)
         await tmux.create("cao-x", "w", ["/bin/sh", "-c", program])
         try:
             await check(tmux)
@@ -44,7 +44,7 @@ def test_looking_for_a_dead_server_starts_none(tmp_path: Path) -> None:
 
     async def run() -> None:
         with pytest.raises(TmuxError):
-            await Tmux(path, lambda _: None, lambda: None).attach("cao-x")
+            await TmuxConnection(path, lambda _: None, lambda: None).attach("cao-x")
 
     asyncio.run(run())
     assert [entry.name for entry in tmp_path.iterdir()] == ["s"], "tmux locks a socket to start a server there"
@@ -53,7 +53,7 @@ def test_looking_for_a_dead_server_starts_none(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", ["it's", 'a "b"', "#{pane_id}", "$HOME ~ \\", "; kill-server", "%end 1 2 1", "é😀"])
 def test_a_word_is_a_word(value: str) -> None:
-    async def check(tmux: Tmux) -> None:
+    async def check(tmux: TmuxConnection) -> None:
         await tmux.run(f"set-option -g @x {quote(value)}")
         assert await tmux.run("show-options -gv @x") == [value]
         nested = f"set-option -g @y {quote(value)}"
@@ -69,7 +69,7 @@ def test_a_line_is_a_line() -> None:
 
 
 def test_replies_go_to_their_commands() -> None:
-    async def check(tmux: Tmux) -> None:
+    async def check(tmux: TmuxConnection) -> None:
         async def ask(number: int) -> None:
             if number % 3 == 0:
                 with pytest.raises(CommandFailed):
@@ -88,7 +88,7 @@ def test_replies_go_to_their_commands() -> None:
 
 
 def test_a_screen_that_imitates_the_protocol() -> None:
-    async def check(tmux: Tmux) -> None:
+    async def check(tmux: TmuxConnection) -> None:
         for _ in range(200):
             shown = await tmux.run("capture-pane -p")
             if "over" in shown:
@@ -101,7 +101,7 @@ def test_a_screen_that_imitates_the_protocol() -> None:
 
 
 def test_a_failing_part_of_a_script_does_not_block_the_next_command() -> None:
-    async def check(tmux: Tmux) -> None:
+    async def check(tmux: TmuxConnection) -> None:
         with pytest.raises(CommandFailed):
             await tmux.script("if-shell -F 1 'paste-buffer -b nothing ; display-message -p never'")
         assert await tmux.run("display-message -p next") == ["next"]
@@ -110,7 +110,7 @@ def test_a_failing_part_of_a_script_does_not_block_the_next_command() -> None:
 
 
 def test_a_client_that_takes_its_time_does_not_hold_up_the_loop() -> None:
-    async def check(tmux: Tmux) -> None:
+    async def check(tmux: TmuxConnection) -> None:
         process = tmux._process
         assert process is not None
         process.send_signal(signal.SIGSTOP)  # it does not even notice that its connection is closed
@@ -127,7 +127,7 @@ def test_a_client_that_takes_its_time_does_not_hold_up_the_loop() -> None:
 
 
 def test_commands_after_the_end(tmp_path: Path) -> None:
-    async def check(tmux: Tmux) -> None:
+    async def check(tmux: TmuxConnection) -> None:
         with suppress(TmuxError):
             await tmux.run("kill-server")
         with pytest.raises(TmuxError):
@@ -137,14 +137,14 @@ def test_commands_after_the_end(tmp_path: Path) -> None:
 
     async def attach() -> None:
         with pytest.raises(TmuxError):
-            await Tmux(tmp_path / "none", lambda _: None, lambda: None).attach("cao-x")
+            await TmuxConnection(tmp_path / "none", lambda _: None, lambda: None).attach("cao-x")
 
     asyncio.run(attach())
 
 
 def test_the_process_behind_a_socket_without_linux_credentials(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     rig.terminal()
-    path = rig.places.socket("cao-t")
+    path = rig.state_folder.socket("cao-t")
     pid = server_pid(path)
     assert pid == int(rig.tmux("display-message", "-p", "#{pid}"))
     monkeypatch.delattr("socket.SO_PEERCRED", raising=False)
@@ -159,7 +159,7 @@ def test_a_living_server_that_refuses_is_not_dead(rig: Rig, monkeypatch: pytest.
         raise ConnectionRefusedError
 
     rig.terminal()
-    path = rig.places.socket("cao-t")
+    path = rig.state_folder.socket("cao-t")
     monkeypatch.setattr("quintet.server.tmux.servers._connect", refuse)
     assert is_listening(path)
     assert not is_dead(path)

@@ -18,8 +18,8 @@ from quintet.loop.journal import RunFinished, RunStarted
 from quintet.loop.record.journal_file import Journal
 from quintet.loop.record.state_file import save_state
 from quintet.roles import ROLES
-from quintet.server.paths import PROJECT
-from quintet.server.terminal.roster import Seat
+from quintet.server.state_folder import PROJECT
+from quintet.server.terminal.direct_access import TerminalRow
 from quintet.setup import leftovers
 from quintet.setup.leftovers import MONTH_SECONDS, YOUNG_SECONDS, dead_terminals, old_runs, why_ended
 from tests.setup.conftest import Desk
@@ -198,8 +198,8 @@ def test_a_run_that_is_removed_leaves_neither_state_nor_terminals(
 ) -> None:
     """The next run would archive the state of the last one, and make its folder again for that."""
     ended: list[str] = []
-    monkeypatch.setattr(leftovers, "stop", ended.append)
-    monkeypatch.setattr(leftovers, "roster", list)
+    monkeypatch.setattr(leftovers, "end_session", ended.append)
+    monkeypatch.setattr(leftovers, "list_terminals", list)
     run_folder(desk.wd, RUN)
     saved(desk.wd, RUN, Status.PASS)
     for name in (f"{RUN}-0123", f"{NEWER}-0123"):
@@ -247,9 +247,9 @@ def test_terminals_that_are_no_runs_are_nobodys_to_end(desk: Desk) -> None:
 
 def test_a_run_that_went_on_in_the_meantime_keeps_its_terminals(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[str] = []
-    monkeypatch.setattr(leftovers, "stop", ended.append)
-    seat = Seat(SESSION, "1", "%1", "tester", "codex", "idle", str(desk.wd), 0.0, Path("x"))
-    monkeypatch.setattr(leftovers, "roster", lambda: [seat, replace(seat, session="cao-mine")])
+    monkeypatch.setattr(leftovers, "end_session", ended.append)
+    seat = TerminalRow(SESSION, "1", "%1", "tester", "codex", "idle", str(desk.wd), 0.0, Path("x"))
+    monkeypatch.setattr(leftovers, "list_terminals", lambda: [seat, replace(seat, session="cao-mine")])
     run_folder(desk.wd, RUN, "")
     saved(desk.wd, NEWER)
     (found,) = leftovers.ended_sessions()

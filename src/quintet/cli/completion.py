@@ -11,7 +11,7 @@ from quintet import files
 from quintet.errors import RunError
 from quintet.program import program
 from quintet.roles import ROLES
-from quintet.server.paths import Places
+from quintet.server.state_folder import StateFolder
 from quintet.watch.runs.folders import run_folders
 
 VARIABLE: Final = "_QUINTET_COMPLETE"
@@ -61,4 +61,4 @@ def complete_role(_context: click.Context, _parameter: click.Parameter, begun: s
 
 def complete_session(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """The sessions that have a socket; whether they live is not asked."""
-    return [CompletionItem(name) for name in Places().session_names() if name.startswith(begun)]
+    return [CompletionItem(name) for name in StateFolder().session_names() if name.startswith(begun)]

@@ -6,7 +6,7 @@ from typing import Final
 
 import click
 
-from quintet.server.http.dashboard_server import serve_pages
+from quintet.server.http.dashboard_server import serve_dashboard
 from quintet.server.http.serve import Served, serve
 from quintet.watch.dashboard.routes import DashboardRoutes
 
@@ -16,7 +16,7 @@ SECRET: Final = "The address contains a secret: keep it to yourself. Ctrl-C ends
 
 def dashboard(wd: Path, port: int) -> None:
     """Serve the dashboard of a project."""
-    serve_pages(DashboardRoutes(lambda: [wd]), port, lambda url: click.echo(f"The dashboard is at {url}\n{SECRET}"))
+    serve_dashboard(DashboardRoutes(lambda: [wd]), port, lambda url: click.echo(f"The dashboard is at {url}\n{SECRET}"))
 
 
 def serve_all(host: str, port: int, no_token: bool) -> None:

@@ -5,29 +5,27 @@ from pathlib import Path
 import click
 
 from quintet.errors import RunError
-from quintet.server.terminal.roster import attach, choose, read_output, roster
+from quintet.server.terminal.direct_access import attach, choose_terminals, list_terminals, read_output
 from quintet.setup import stopping
 
 
 def ps() -> None:
     """Print one line for each terminal."""
-    seats = roster()
-    if not seats:
+    rows = list_terminals()
+    if not rows:
         click.echo("No terminals.")
-    for seat in seats:
-        click.echo(
-            f"{seat.session:<24} {seat.role:<16} {seat.terminal_id}  {seat.provider:<12} {seat.status:<20} {seat.cwd}"
-        )
+    for row in rows:
+        click.echo(f"{row.session:<24} {row.role:<16} {row.terminal_id}  {row.provider:<12} {row.status:<20} {row.cwd}")
 
 
 def attach_to(role: str | None, session: str | None, read_only: bool) -> None:
     """Show a terminal in this one."""
-    attach(choose(roster(), role, session)[0], read_only=read_only)
+    attach(choose_terminals(list_terminals(), role, session)[0], read_only=read_only)
 
 
 def logs(role: str, session: str | None) -> None:
     """Print the output of a terminal."""
-    click.echo(read_output(choose(roster(), role, session)[0]))
+    click.echo(read_output(choose_terminals(list_terminals(), role, session)[0]))
 
 
 def stop(run: str | None, wd: Path, session: str | None, everything: bool, keep_terminals: bool) -> None:

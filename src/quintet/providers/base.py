@@ -23,7 +23,7 @@ class Login(StrEnum):
     """there may be one that cannot be seen"""
 
 
-class Refused(NamedTuple):
+class StartRefused(NamedTuple):
     """A program does not start with the arguments that a run gives it."""
 
     said: str
@@ -55,7 +55,7 @@ class Launch:
 
 
 @dataclass(frozen=True)
-class Plan:
+class LaunchPlan:
     """How the program is started. The command line is visible to every user of the machine: no prompt belongs in it."""
 
     argv: tuple[str, ...]
@@ -86,7 +86,7 @@ def tokens_in(raw: Any) -> int:
 
 
 @dataclass(frozen=True)
-class Failure:
+class TurnFailure:
     """Why a turn ended without an answer."""
 
     kind: FailureKind
@@ -106,7 +106,7 @@ class TurnRecord:
 
     ended: bool
     last_message: str | None = None
-    failure: Failure | None = None
+    failure: TurnFailure | None = None
     usage: Usage | None = None
     final: bool = True
     """False where something may yet make the agent go on; then it shows work"""
@@ -154,14 +154,14 @@ class Provider(ABC):
     """how long a pane without a record must be silent until its turn is over"""
 
     @abstractmethod
-    def launch(self, launch: Launch) -> Plan:
+    def launch(self, launch: Launch) -> LaunchPlan:
         """How to start the program."""
 
     @abstractmethod
     def read_screen(self, screen: Screen) -> TerminalStatus:
         """What one frame shows. Whether a turn was asked for is the server's to know."""
 
-    def is_sure(self, screen: Screen) -> bool:  # noqa: ARG002 - the hook's signature
+    def screen_overrides_record(self, screen: Screen) -> bool:  # noqa: ARG002 - the hook's signature
         """Whether work that the screen shows counts against a record that says that the turn has ended."""
         return True
 
@@ -173,7 +173,7 @@ class Provider(ABC):
         """Whether the user is logged in, as far as that can be seen on this machine."""
         return Login.NOT_NEEDED
 
-    def try_flags(self, launch: Launch) -> Refused | None:  # noqa: ARG002
+    def try_flags(self, launch: Launch) -> StartRefused | None:  # noqa: ARG002
         """Start the program with a run's flags so that it ends at once, without a word to its model."""
         return None
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from quintet import files
 from quintet.errors import ServerError
 from quintet.processes import has_ended
-from quintet.server.paths import Places, make_private
+from quintet.server.state_folder import StateFolder, make_private
 
 
 @contextmanager
@@ -41,6 +41,6 @@ def projects() -> list[Path]:
 
 
 def _folder() -> Path:
-    folder = Places().root / "runs"
+    folder = StateFolder().root / "runs"
     make_private(folder)
     return folder

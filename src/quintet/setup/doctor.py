@@ -18,7 +18,7 @@ from quintet.loop.record.lock import worker
 from quintet.loop.record.state_file import load_state
 from quintet.loop.run.resume import why_not
 from quintet.program import program
-from quintet.server.http.client import client_of
+from quintet.server.http.client import client_for
 from quintet.server.profiles import load_profile
 from quintet.setup import openspec
 from quintet.setup.checks import Check, Level, failure, ok, warning
@@ -64,7 +64,7 @@ def _settings(found: Path | None) -> Check:
 
 def _server(api: str) -> Check:
     try:
-        client = client_of(api, "")
+        client = client_for(api, "")
     except ServerError as error:
         return failure("server", str(error), f"remove the file, then start {program()} serve again")
     try:

@@ -17,9 +17,9 @@ from quintet.layout import DISCOVERY, LONGEST_WORD, STATE_FILE, TMP
 from quintet.loop.decide.state import State, Status
 from quintet.loop.record.lock import worker
 from quintet.loop.record.state_file import load_state
-from quintet.server.paths import PROJECT, Places, run_of
-from quintet.server.terminal.roster import Seat, roster, stop
-from quintet.server.tmux.servers import is_dead
+from quintet.server.names import run_id_of
+from quintet.server.state_folder import PROJECT, StateFolder
+from quintet.server.terminal.direct_access import TerminalRow, end_session, is_dead_socket, list_terminals
 from quintet.watch.runs.folders import read_run, run_folders
 from quintet.watch.runs.model import FAIL, PASS
 
@@ -40,12 +40,12 @@ class Leftover:
 
 def dead_terminals(now: float | None = None) -> Iterator[Leftover]:
     """Sockets that nobody listens at, and the folders of terminals that are gone and that no run goes on with."""
-    places, now = Places(), time.time() if now is None else now
-    gone = [path for path in sorted(places.sockets.iterdir()) if _is_old(path, now) and is_dead(path)]
+    state_folder, now = StateFolder(), time.time() if now is None else now
+    gone = [path for path in sorted(state_folder.sockets.iterdir()) if _is_old(path, now) and is_dead_socket(path)]
     for path in gone:
         yield Leftover("a dead socket", str(path), partial(path.unlink, missing_ok=True))
-    for folder in sorted(places.terminals.iterdir()):
-        socket = places.socket(folder.name)
+    for folder in sorted(state_folder.terminals.iterdir()):
+        socket = state_folder.socket(folder.name)
         if (socket in gone or not socket.exists()) and _is_needless(folder, now):
             remove = partial(_remove_terminals, folder, socket, now)
             yield Leftover("the folder of terminals that are gone", str(folder), remove)
@@ -57,7 +57,7 @@ def _is_needless(folder: Path, now: float) -> bool:
     if not all(_is_old(path, now) for path in inner):
         return False
     named = next((path / PROJECT for path in inner if (path / PROJECT).is_file()), None)
-    run = run_of(folder.name)
+    run = run_id_of(folder.name)
     if named is None or not run:
         return all(_is_old(path, now, MONTH_SECONDS) for path in inner)
     wd = Path(named.read_text(encoding="utf-8", errors="surrogateescape"))
@@ -80,8 +80,8 @@ def dead_word(wd: Path) -> Iterator[Leftover]:
 
 def ended_sessions() -> Iterator[Leftover]:
     """Terminals that live on although their run has ended or was left behind."""
-    first: dict[str, Seat] = {}
-    for seat in roster():
+    first: dict[str, TerminalRow] = {}
+    for seat in list_terminals():
         first.setdefault(seat.session, seat)
     for name, seat in first.items():
         if not seat.silent and (why := why_ended(name, Path(seat.cwd))):
@@ -92,7 +92,7 @@ def ended_sessions() -> Iterator[Leftover]:
 
 def why_ended(session: str, wd: Path) -> str:
     """Why the run of a session is over; empty where it is not, or where that cannot be told."""
-    run = run_of(session)
+    run = run_id_of(session)
     if not run:
         return ""
     if not wd.is_dir():
@@ -132,11 +132,11 @@ def _is_old(path: Path, now: float, seconds: float | None = None) -> bool:
 
 def _stop(session: str, wd: Path) -> None:
     if why_ended(session, wd):  # asked again: somebody may have gone on with it in the meantime
-        stop(session)
+        end_session(session)
 
 
 def _remove_terminals(folder: Path, socket: Path, now: float) -> None:
-    if (not socket.exists() or is_dead(socket)) and _is_needless(folder, now):  # asked again, as above
+    if (not socket.exists() or is_dead_socket(socket)) and _is_needless(folder, now):  # asked again, as above
         _remove_folder(folder)
 
 
@@ -147,10 +147,10 @@ def _remove_run(wd: Path, folder: Path) -> None:
     """
     if worker(wd):
         raise RunError(f"{folder}: a run has been started here; its folders are left alone")
-    for name in Places().session_names():
-        if run_of(name) == folder.name:
+    for name in StateFolder().session_names():
+        if run_id_of(name) == folder.name:
             with suppress(ServerError):  # nothing of it was left
-                stop(name)
+                end_session(name)
     _remove_folder(folder)
     saved = _saved(wd)
     if saved and saved.run_id == folder.name and saved.final_status is not Status.RUNNING:

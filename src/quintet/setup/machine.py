@@ -15,10 +15,10 @@ from quintet.providers.base import Launch, Login, Provider
 from quintet.providers.programs import version_of
 from quintet.providers.registry import find_provider, provider_names
 from quintet.providers.scripted.provider import SCENARIO_VARIABLE
-from quintet.providers.scripted.scenario import load_part
+from quintet.providers.scripted.scenario import load_role_script
 from quintet.roles import ROLES
-from quintet.server.paths import Places
-from quintet.server.tmux.connection import check_version, find_tmux
+from quintet.server.state_folder import StateFolder
+from quintet.server.terminal.direct_access import tmux_version
 from quintet.setup.checks import Check, failure, ok, warning
 
 _SECONDS: Final = 60.0
@@ -26,17 +26,15 @@ _SECONDS: Final = 60.0
 
 def check_tmux() -> Check:
     try:
-        program = find_tmux()
-        check_version()
+        return ok("tmux", f"{tmux_version()} at {shutil.which('tmux')}")
     except ServerError as error:
         return failure("tmux", str(error), "install tmux 3.2 or later")
-    return ok("tmux", f"{_said(program, '-V').removeprefix('tmux ')} at {program}")
 
 
 def check_places() -> Check:
     """The folder of the sockets."""
     try:
-        return ok("sockets", f"in {Places().root}")
+        return ok("sockets", f"in {StateFolder().root}")
     except ServerError as error:
         return failure("sockets", str(error), "set XDG_STATE_HOME to a folder of yours")
 
@@ -115,7 +113,7 @@ def _scripted(name: str, env: Mapping[str, str]) -> Check:
         )
     try:
         for role in ROLES:
-            load_part(Path(scenario), role.name)
+            load_role_script(Path(scenario), role.name)
     except ConfigError as error:
         return failure(name, str(error), "correct it")
     return ok(name, f"follows {scenario}")

@@ -22,9 +22,15 @@ from quintet.loop.run.resume import can_resume, without_terminals
 from quintet.loop.run.terminals import exit_terminals
 from quintet.processes import has_ended
 from quintet.program import program
-from quintet.server.http.client import client_of
-from quintet.server.paths import run_of
-from quintet.server.terminal.roster import Seat, choose, roster, sessions_in, stop
+from quintet.server.http.client import client_for
+from quintet.server.names import run_id_of
+from quintet.server.terminal.direct_access import (
+    TerminalRow,
+    choose_terminals,
+    end_session,
+    list_terminals,
+    sessions_in,
+)
 from quintet.setup.at_work import projects
 from quintet.watch.report.write_report import write_report
 from quintet.watch.runs.folders import find_run, has_process, read_run, run_folders
@@ -52,7 +58,7 @@ class Target:
 
 def in_project(wd: Path) -> Target:
     """The run at work in a project and all its terminals."""
-    seats = roster()
+    seats = list_terminals()
     process, sessions = find_process(wd), _sessions_of(wd, seats)
     if process is None and not sessions and not _is_elsewhere(_saved(wd), ()):
         names = ", ".join(dict.fromkeys(seat.session for seat in seats))
@@ -65,7 +71,7 @@ def of_run(wd: Path, run: str) -> Target:
     """One run of a project, and its terminals."""
     folder = find_run(wd, run)
     process = find_process(wd) if has_process(folder, read_run(folder)) else None
-    sessions = tuple(dict.fromkeys(seat.session for seat in roster() if run_of(seat.session) == folder.name))
+    sessions = tuple(dict.fromkeys(seat.session for seat in list_terminals() if run_id_of(seat.session) == folder.name))
     saved = _saved(wd)
     current = saved is not None and saved.run_id == folder.name
     if process is None and not sessions and not (current and _is_elsewhere(saved, ())):
@@ -75,7 +81,7 @@ def of_run(wd: Path, run: str) -> Target:
 
 def of_session(name: str) -> Target:
     """One session, and the run at work that it belongs to."""
-    seat = choose(roster(), None, name)[0]
+    seat = choose_terminals(list_terminals(), None, name)[0]
     wd = Path(seat.cwd) if not seat.silent else next(iter(_projects_of(seat.session)), Path(os.devnull))
     saved = _saved(wd)
     is_current = saved is not None and saved.session_name == seat.session
@@ -85,7 +91,7 @@ def of_session(name: str) -> Target:
 def end_all(tell: Tell, *, keep_terminals: bool = False) -> None:
     """End everything of this user. What goes wrong in one project keeps no other from its end."""
     homes: dict[Path, list[str]] = {wd: [] for wd in projects()}
-    for seat in roster():
+    for seat in list_terminals():
         if not any(seat.session in sessions for sessions in homes.values()):
             homes.setdefault(Path(seat.cwd), []).append(seat.session)
     problems = []
@@ -162,12 +168,12 @@ def _until_gone(process: Process, seconds: float) -> bool:
 def _end_terminals(target: Target, saved: State | None, tell: Tell) -> list[str]:
     """End the sessions, also one that was started since they were listed; the names of those that are ended."""
     sessions = dict.fromkeys(target.sessions)
-    if target.process and saved and any(seat.session == saved.session_name for seat in roster()):
+    if target.process and saved and any(seat.session == saved.session_name for seat in list_terminals()):
         sessions[saved.session_name] = None
     ended = []
     for name in sessions:
         with suppress(ServerError):  # it went by itself
-            stop(name)
+            end_session(name)
         tell(f"Ended {name}.")
         ended.append(name)
     if saved and target.whole and _is_elsewhere(saved, ended):
@@ -182,7 +188,7 @@ def _is_elsewhere(saved: State | None, ended: list[str] | tuple[()]) -> bool:
 
 def _end_elsewhere(saved: State, tell: Tell) -> list[str]:
     try:
-        api = client_of(saved.api, saved.wd)
+        api = client_for(saved.api, saved.wd)
         api.health()
         api.check_token()
         done = exit_terminals(api, saved)
@@ -215,10 +221,10 @@ def _write_down(target: Target, saved: State, *, ended: bool, killed: bool) -> S
     return state
 
 
-def _sessions_of(wd: Path, seats: list[Seat]) -> tuple[str, ...]:
+def _sessions_of(wd: Path, seats: list[TerminalRow]) -> tuple[str, ...]:
     """The sessions of a project: those that are of its directory alone, and those of its runs that do not answer."""
     runs = {folder.name for folder in run_folders(wd)}
-    silent = [seat.session for seat in seats if seat.silent and run_of(seat.session) in runs]
+    silent = [seat.session for seat in seats if seat.silent and run_id_of(seat.session) in runs]
     return tuple(dict.fromkeys([*sessions_in(seats, wd), *silent]))
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from quintet.actions import Action, ActionKind, ActionLog, TurnActions, action, bounded
 from quintet.providers.claude_code.record import is_own_prompt
-from quintet.providers.following import Follower
+from quintet.providers.file_follower import Follower
 
 _SHELLS: Final = frozenset({"Bash", "PowerShell"})
 _READERS: Final = ("file_path", "notebook_path", "path", "pattern")

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from quintet.providers import editor
-from quintet.providers.base import Launch, Plan, Refused
+from quintet.providers.base import Launch, LaunchPlan, StartRefused
 from quintet.providers.claude_code.record import Hooks, read_hook
-from quintet.providers.following import Follower
+from quintet.providers.file_follower import Follower
 from quintet.providers.programs import find_program, help_of, knows, refusal, version_of
 
 INSTALL: Final = "npm install -g @anthropic-ai/claude-code"
@@ -34,7 +34,7 @@ _PERMISSION_OPTION = re.compile(
 _ASKING_MODE = re.compile(r"""["']manual["']""")
 
 
-def plan(launch: Launch) -> Plan:
+def plan(launch: Launch) -> LaunchPlan:
     """The command line, and the files that it names."""
     program = find_program("claude", launch.env, INSTALL)
     known = help_of(program, launch.env)
@@ -62,7 +62,7 @@ def plan(launch: Launch) -> Plan:
     if visual is not None and version >= EDITOR_FROM:
         env["VISUAL"] = visual
         files[editor.SCRIPT] = editor.script(launch.folder, launch.env)
-    return Plan(argv=(*argv, *launch.args), env=env, files=files, continues=bool(conversation))
+    return LaunchPlan(argv=(*argv, *launch.args), env=env, files=files, continues=bool(conversation))
 
 
 def _flags(launch: Launch, known: str) -> list[str]:
@@ -74,7 +74,7 @@ def _flags(launch: Launch, known: str) -> list[str]:
     return flags + (asking if launch.asks else [_UNATTENDED])
 
 
-def try_flags(launch: Launch) -> Refused | None:
+def try_flags(launch: Launch) -> StartRefused | None:
     """Without a terminal and a prompt Claude Code ends at once, when it has looked at its flags."""
     program = find_program("claude", launch.env, INSTALL)
     flags = [*_flags(launch, help_of(program, launch.env)), *launch.args]
@@ -82,8 +82,8 @@ def try_flags(launch: Launch) -> Refused | None:
     if not said or _NO_PROMPT in said:
         return None
     if _AS_ROOT in said:
-        return Refused(said, "run as another user; in a container set IS_SANDBOX=1; or PERMISSIONS=ask")
-    return Refused(said, f"try {shlex.join(['claude', *flags])}")
+        return StartRefused(said, "run as another user; in a container set IS_SANDBOX=1; or PERMISSIONS=ask")
+    return StartRefused(said, f"try {shlex.join(['claude', *flags])}")
 
 
 def find_conversation(hooks: Path) -> str:

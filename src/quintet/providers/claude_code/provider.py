@@ -9,14 +9,14 @@ from typing import ClassVar, Final
 from quintet.actions import TurnActions
 from quintet.api.status import AT_REST, TerminalStatus
 from quintet.providers import editor
-from quintet.providers.base import Dialog, Launch, Login, Plan, Provider, Refused, TurnRecord
-from quintet.providers.choices import find_dialog, last_dialog
+from quintet.providers.base import Dialog, Launch, LaunchPlan, Login, Provider, StartRefused, TurnRecord
 from quintet.providers.claude_code import dialogs, launch, screen
 from quintet.providers.claude_code.actions import Transcripts
 from quintet.providers.claude_code.record import Hooks, Spending, read_hook, read_transcript
-from quintet.providers.following import Follower, size_of
-from quintet.providers.reading import rows_of
+from quintet.providers.file_follower import Follower, size_of
 from quintet.providers.screen import Screen
+from quintet.providers.screen_rows import rows_of
+from quintet.providers.startup_dialogs import find_startup_dialog, last_dialog
 
 KEYS: Final = (
     "ANTHROPIC_API_KEY",
@@ -39,13 +39,13 @@ class ClaudeCodeProvider(Provider):
     commands: ClassVar[frozenset[str]] = frozenset({"/rename", "/exit", "/quit"})
     accept_key: ClassVar[str] = "1"
 
-    def launch(self, launch_: Launch) -> Plan:
+    def launch(self, launch_: Launch) -> LaunchPlan:
         return launch.plan(launch_)
 
     def sets_permissions(self, args: Sequence[str]) -> bool:
         return launch.sets_permissions(args)
 
-    def try_flags(self, launch_: Launch) -> Refused | None:
+    def try_flags(self, launch_: Launch) -> StartRefused | None:
         return launch.try_flags(launch_)
 
     def login(self, program: str, env: Mapping[str, str]) -> Login:  # noqa: ARG002 - the hook's signature
@@ -60,7 +60,9 @@ class ClaudeCodeProvider(Provider):
         if shown in AT_REST:
             return None
         has_login = (folder / launch.LOGIN_FILE).exists()
-        found = find_dialog(screen_.text, (*dialogs.KNOWN, dialogs.KEY_OR_LOGIN if has_login else dialogs.KEY_ALONE))
+        found = find_startup_dialog(
+            screen_.text, (*dialogs.KNOWN, dialogs.KEY_OR_LOGIN if has_login else dialogs.KEY_ALONE)
+        )
         if found is None and shown is TerminalStatus.WAITING_USER_ANSWER:
             return Dialog(message=dialogs.OTHER)
         return found

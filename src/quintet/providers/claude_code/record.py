@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from quintet.api.status import FailureKind
-from quintet.providers.base import Failure, TurnRecord, Usage, tokens_in
-from quintet.providers.limits import LIMITS, reset_time
+from quintet.providers.base import TurnFailure, TurnRecord, Usage, tokens_in
+from quintet.providers.reset_times import LIMITS, reset_time
 
 _SHELLS: Final = frozenset({"shell", "local_bash", "bash"})
 """background work that goes on by itself; anything else will make the agent speak again"""
@@ -60,7 +60,7 @@ class Hooks:
     stops: int = 0
     """how often the last prompt's turn has come to its end"""
     message: str | None = None
-    failure: Failure | None = None
+    failure: TurnFailure | None = None
     session: str = ""
     """Claude Code's id of the conversation"""
     transcript: str = ""
@@ -79,7 +79,7 @@ class Hooks:
         if not self.ended and self.passed and spending.absorbed:
             return TurnRecord(ended=True, last_message=self.message, usage=usage)
         if not self.ended and spending.interrupted and spending.prompt == self.prompt:
-            return TurnRecord(ended=True, failure=Failure(FailureKind.INTERRUPTED, "interrupted"), usage=usage)
+            return TurnRecord(ended=True, failure=TurnFailure(FailureKind.INTERRUPTED, "interrupted"), usage=usage)
         ours = spending.prompt == self.prompt
         if not self.ended or (ours and self.failure is None and 0 < self.stops <= spending.sent_back):
             return TurnRecord(ended=False, usage=usage)
@@ -116,7 +116,7 @@ def read_hook(hooks: Hooks, position: int, line: bytes) -> Hooks:
     if kind == "StopFailure":
         return replace(hooks, ended=True, message=None, failure=_reason(event, message))
     if kind == "SessionEnd" and not hooks.ended:
-        return replace(hooks, ended=True, failure=Failure(FailureKind.OTHER, "the session was ended"))
+        return replace(hooks, ended=True, failure=TurnFailure(FailureKind.OTHER, "the session was ended"))
     return hooks
 
 
@@ -135,7 +135,7 @@ def _works_on(event: Mapping[str, Any]) -> bool:
     )
 
 
-def _reason(event: Mapping[str, Any], message: str | None) -> Failure:
+def _reason(event: Mapping[str, Any], message: str | None) -> TurnFailure:
     """Why a turn failed; Claude Code's own words name the time of a reset."""
     error = event.get("error")
     kind = _text(error, "type") if isinstance(error, dict) else _text(event, "error")
@@ -146,7 +146,7 @@ def _reason(event: Mapping[str, Any], message: str | None) -> Failure:
     if known is FailureKind.RATE_LIMIT and _NOT_USAGE not in text and _USAGE.search(text):
         known = FailureKind.USAGE_LIMIT
     said = f"{text} {_text(event, 'error_details')}"
-    return Failure(known, text, reset_time(said, time.time()) if known in LIMITS else None)
+    return TurnFailure(known, text, reset_time(said, time.time()) if known in LIMITS else None)
 
 
 @dataclass(frozen=True)

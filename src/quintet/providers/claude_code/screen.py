@@ -10,7 +10,8 @@ import re
 from collections.abc import Sequence
 
 from quintet.api.status import TerminalStatus
-from quintet.providers.reading import (
+from quintet.providers.screen import Screen
+from quintet.providers.screen_rows import (
     SHELL_PROMPT,
     SPINNER_IN_TITLE,
     ends_in_a_shell,
@@ -19,7 +20,6 @@ from quintet.providers.reading import (
     last_message,
     rows_of,
 )
-from quintet.providers.screen import Screen
 
 SPINNER = r"[^\w\s●⏺○❯>›⎿└│╭╰─═╌▔∴■☐☒✓✔✗✘⚠※◇◆⧉⏵⏸!?#$/]"
 """A glyph of the spinner; each release has its own, so it is any glyph but those of the transcript."""

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from quintet.providers.base import Launch, Plan, Refused
+from quintet.providers.base import Launch, LaunchPlan, StartRefused
 from quintet.providers.codex.databases import make_ready
 from quintet.providers.codex.rollouts import conversation_id, find_rollout, mark
 from quintet.providers.programs import find_program, help_of, knows, refusal
@@ -47,7 +47,7 @@ class Notes:
             return None
 
 
-def plan(launch: Launch) -> Plan:
+def plan(launch: Launch) -> LaunchPlan:
     """The command line and the notes for the record reader."""
     program = find_program("codex", launch.env, INSTALL)
     known = help_of(program, launch.env)
@@ -76,7 +76,7 @@ def plan(launch: Launch) -> Plan:
         argv += ["-c", f"{name}={toml(value)}"]
     notes = previous if previous and conversation else Notes(str(home), own, time.time())
     files = {NOTES: json.dumps(asdict(notes))}
-    return Plan(argv=(*argv, *args), files=files, continues=bool(conversation))
+    return LaunchPlan(argv=(*argv, *args), files=files, continues=bool(conversation))
 
 
 def _flags(launch: Launch, known: str) -> list[str]:
@@ -87,12 +87,12 @@ def _flags(launch: Launch, known: str) -> list[str]:
     return flags + (["--model", launch.model] if launch.model else [])
 
 
-def try_flags(launch: Launch) -> Refused | None:
+def try_flags(launch: Launch) -> StartRefused | None:
     """Codex looks at all its flags before it tells its release."""
     program = find_program("codex", launch.env, INSTALL)
     flags = [*_flags(launch, help_of(program, launch.env)), *launch.args]
     said = refusal([program, *flags, "--version"], launch.env, launch.cwd)
-    return Refused(said, f"try {shlex.join(['codex', *flags])}") if said else None
+    return StartRefused(said, f"try {shlex.join(['codex', *flags])}") if said else None
 
 
 def find_conversation(notes: Notes) -> str:

@@ -8,15 +8,15 @@ from typing import ClassVar, Final
 
 from quintet.actions import TurnActions
 from quintet.api.status import AT_REST, TerminalStatus
-from quintet.providers.base import Dialog, Launch, Login, Plan, Provider, Refused, TurnRecord
-from quintet.providers.choices import find_dialog
+from quintet.providers.base import Dialog, Launch, LaunchPlan, Login, Provider, StartRefused, TurnRecord
 from quintet.providers.codex import dialogs, launch, screen
 from quintet.providers.codex.actions import TurnCalls, read_call
 from quintet.providers.codex.login import find_login
 from quintet.providers.codex.record import Rollout, read_line
 from quintet.providers.codex.rollouts import find_rollout
-from quintet.providers.following import Follower, size_of
+from quintet.providers.file_follower import Follower, size_of
 from quintet.providers.screen import Screen
+from quintet.providers.startup_dialogs import find_startup_dialog
 
 COLLAPSED: Final = 1000
 """characters above which a paste is shown as a note; Codex takes shorter ones apart, and trims them"""
@@ -35,13 +35,13 @@ class CodexProvider(Provider):
     commands: ClassVar[frozenset[str]] = frozenset({"/rename", "/quit", "/exit"})
     exit_command: ClassVar[str] = "/quit"
 
-    def launch(self, launch_: Launch) -> Plan:
+    def launch(self, launch_: Launch) -> LaunchPlan:
         return launch.plan(launch_)
 
     def sets_permissions(self, args: Sequence[str]) -> bool:
         return launch.sets_permissions(args)
 
-    def try_flags(self, launch_: Launch) -> Refused | None:
+    def try_flags(self, launch_: Launch) -> StartRefused | None:
         return launch.try_flags(launch_)
 
     def login(self, program: str, env: Mapping[str, str]) -> Login:
@@ -50,8 +50,8 @@ class CodexProvider(Provider):
     def read_screen(self, screen_: Screen) -> TerminalStatus:
         return screen.read_screen(screen_)
 
-    def is_sure(self, screen_: Screen) -> bool:
-        return screen.is_sure(screen_)
+    def screen_overrides_record(self, screen_: Screen) -> bool:
+        return screen.screen_overrides_record(screen_)
 
     def dialog(self, screen_: Screen, folder: Path) -> Dialog | None:  # noqa: ARG002 - the hook's signature
         if dialogs.is_starting(screen_.text):
@@ -59,7 +59,7 @@ class CodexProvider(Provider):
         shown = screen.read_screen(screen_)
         if shown in AT_REST:
             return None
-        found = find_dialog(screen_.text, dialogs.KNOWN)
+        found = find_startup_dialog(screen_.text, dialogs.KNOWN)
         if found is None and shown is TerminalStatus.WAITING_USER_ANSWER:
             return Dialog(message=dialogs.OTHER)
         return found

@@ -7,15 +7,15 @@ from datetime import datetime
 from typing import Any, Final
 
 from quintet.api.status import FailureKind
-from quintet.providers.base import Failure, TurnRecord, Usage, tokens_in
-from quintet.providers.limits import LIMITS, reset_time
+from quintet.providers.base import TurnFailure, TurnRecord, Usage, tokens_in
+from quintet.providers.reset_times import LIMITS, reset_time
 
 _HEAD: Final = 240
 """bytes of a line in which its kind stands"""
 _EVENT: Final = b'"event_msg"'
 _BEGIN = frozenset({"task_started", "turn_started"})
 _END = frozenset({"task_complete", "turn_complete"})
-_SILENT: Final = Failure(FailureKind.OTHER, "the turn has ended without an answer")
+_SILENT: Final = TurnFailure(FailureKind.OTHER, "the turn has ended without an answer")
 """some releases do not write down why a turn failed"""
 # an empty account is no limit that ends by itself
 _KINDS: Final = (
@@ -40,7 +40,7 @@ class Rollout:
     turn: str = ""
     ended: bool = False
     message: str | None = None
-    failure: Failure | None = None
+    failure: TurnFailure | None = None
     before: Usage = Usage()
     """tokens of the conversation when the last turn began"""
     total: Usage = Usage()
@@ -102,7 +102,7 @@ def read_line(rollout: Rollout, position: int, line: bytes) -> Rollout:
             else (None if message else rollout.failure or _SILENT),
         )
     if kind == "turn_aborted":
-        reason = Failure(FailureKind.INTERRUPTED, _text(payload, "reason") or "interrupted")
+        reason = TurnFailure(FailureKind.INTERRUPTED, _text(payload, "reason") or "interrupted")
         return replace(rollout, ended=True, message=None, failure=reason)
     return rollout
 
@@ -137,12 +137,12 @@ def _total(payload: dict[str, Any]) -> Usage | None:
     return Usage(*map(tokens_in, numbers))
 
 
-def _reason(error: dict[str, Any], said_at: float) -> Failure:
+def _reason(error: dict[str, Any], said_at: float) -> TurnFailure:
     """Why a turn failed; Codex's own words name the time of a reset."""
     text = " ".join((_text(error, "message") or "the turn has failed").split())
     hints = f"{json.dumps(error.get('codex_error_info'))} {text}".lower()
     kind = next((name for words, name in _KINDS if any(word in hints for word in words)), FailureKind.OTHER)
-    return Failure(kind, text, reset_time(text, said_at) if kind in LIMITS else None)
+    return TurnFailure(kind, text, reset_time(text, said_at) if kind in LIMITS else None)
 
 
 def _text(source: dict[str, Any], name: str) -> str:

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from quintet.api.status import TerminalStatus
-from quintet.providers.reading import (
+from quintet.providers.screen import Screen
+from quintet.providers.screen_rows import (
     SHELL_PROMPT,
     SPINNER_IN_TITLE,
     ends_in_a_shell,
@@ -20,7 +21,6 @@ from quintet.providers.reading import (
     last_message,
     rows_of,
 )
-from quintet.providers.screen import Screen
 
 ACTIVE_WORK_UI_PATTERN = re.compile(
     r"""
@@ -100,7 +100,7 @@ def read_screen(screen: Screen) -> TerminalStatus:
     return TerminalStatus.COMPLETED
 
 
-def is_sure(screen: Screen) -> bool:
+def screen_overrides_record(screen: Screen) -> bool:
     """Whether work that the screen shows is no answer that looks like it: a title without a spinner speaks against it.
 
     Releases before 0.121 have no spinner; their record is the better witness then.

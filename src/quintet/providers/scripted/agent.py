@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from quintet.errors import QuintetError
-from quintet.providers.scripted import look
-from quintet.providers.scripted.keys import Keyboard, raw_terminal
-from quintet.providers.scripted.response import response_path, write_response
-from quintet.providers.scripted.scenario import Action, Part, load_part
+from quintet.providers.scripted import screen_marks
+from quintet.providers.scripted.keyboard import Keyboard, raw_terminal
+from quintet.providers.scripted.response_file import response_path, write_response
+from quintet.providers.scripted.scenario import Action, RoleScript, load_role_script
 
 LONGEST_ECHO = 60
 SHOWN_LINES = 40
@@ -38,10 +38,10 @@ class _Declined(Exception):  # noqa: N818 - reads as what happened
     """The user has said no."""
 
 
-class Agent:
+class ScriptedAgent:
     """A prompt line, a turn for each prompt, and a record of both."""
 
-    def __init__(self, part: Part, role: str, record: Path | None, after: int = 0) -> None:
+    def __init__(self, part: RoleScript, role: str, record: Path | None, after: int = 0) -> None:
         self.part = part
         self.role = role
         self.record = record
@@ -63,7 +63,7 @@ class Agent:
         time.sleep(self.part.start_seconds)
         self.out(f"Scripted agent, {self.role}\r\n")
         if self.part.dialog:
-            self.out(f"{look.DIALOG} {self.part.dialog}\r\n")
+            self.out(f"{screen_marks.DIALOG} {self.part.dialog}\r\n")
             self.wait_for_key("t")
         if self.turn:
             self.note(event="resumed", turn=self.turn)
@@ -204,7 +204,7 @@ class Agent:
             else:
                 self.write_response(*arguments)
         self.clear_line()
-        self.out(f"{look.ANSWER}\r\n")
+        self.out(f"{screen_marks.ANSWER}\r\n")
         self.print(self.reply)
 
     def write_response(self, path: Path, text: str, manner: str, seconds: float) -> None:
@@ -219,11 +219,11 @@ class Agent:
             self.log(event="written", text=data.decode("utf-8", "surrogateescape"))
 
     def do_ask_permission(self, what: str, _: Action) -> None:
-        if self.ask(f"{look.PERMISSION} {what}? (y/n)", "y\rn") == "n":
+        if self.ask(f"{screen_marks.PERMISSION} {what}? (y/n)", "y\rn") == "n":
             raise _Declined
 
     def do_ask_question(self, what: str, _: Action) -> None:
-        chosen = self.ask(f"{look.QUESTION}: {what}", "123456789\r").strip() or "1"
+        chosen = self.ask(f"{screen_marks.QUESTION}: {what}", "123456789\r").strip() or "1"
         self.print(f"chosen: {chosen}")
 
     def ask(self, question: str, answers: str) -> str:
@@ -281,11 +281,11 @@ class Agent:
         long = lines > 1 or len(self.draft) > LONGEST_ECHO
         shown = f"[Pasted {lines} lines, {len(self.draft)} characters]" if long else self.draft
         self.clear_line()
-        self.out(look.PROMPT + shown)
+        self.out(screen_marks.PROMPT + shown)
 
     def draw_working(self) -> None:
         self.clear_line()
-        self.out(f"{look.WORKING} on prompt {self.turn}")
+        self.out(f"{screen_marks.WORKING} on prompt {self.turn}")
 
     def print(self, text: str) -> None:
         """Say something above the line that shows the work; indented and folded, so that no line reaches the edge."""
@@ -293,7 +293,7 @@ class Agent:
         self.clear_line()
         for line in text.expandtabs().split("\n"):
             for piece in textwrap.wrap(line, width, drop_whitespace=False) or [""]:
-                self.out(f"{look.INDENT}{piece}\r\n")
+                self.out(f"{screen_marks.INDENT}{piece}\r\n")
         self.draw_working()
 
     def clear_line(self) -> None:
@@ -324,11 +324,11 @@ def main() -> None:
     arguments = parser.parse_args()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
-        part = load_part(arguments.scenario, arguments.role)
+        part = load_role_script(arguments.scenario, arguments.role)
     except QuintetError as error:
         sys.exit(str(error))
     with raw_terminal(0):
-        Agent(part, arguments.role, arguments.record, arguments.after).run()
+        ScriptedAgent(part, arguments.role, arguments.record, arguments.after).run()
 
 
 if __name__ == "__main__":

@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Final
 from quintet.actions import ActionKind, TurnActions, action, bounded
 from quintet.api.status import FailureKind, TerminalStatus
 from quintet.errors import ConfigError, ServerError
-from quintet.providers.base import Dialog, Failure, Launch, Plan, Provider, TurnRecord, Usage, tokens_in
-from quintet.providers.limits import LATEST
+from quintet.providers.base import Dialog, Launch, LaunchPlan, Provider, TurnFailure, TurnRecord, Usage, tokens_in
+from quintet.providers.reset_times import LATEST
 from quintet.providers.screen import Screen
-from quintet.providers.scripted import look
-from quintet.providers.scripted.scenario import load_part
+from quintet.providers.scripted import screen_marks
+from quintet.providers.scripted.scenario import load_role_script
 from quintet.roles import ROLES
 
 RECORD: Final = "record.jsonl"
@@ -25,14 +25,14 @@ class ScriptedProvider(Provider):
     """The shipped fake: everything about it is real but the mind."""
 
     name: ClassVar[str] = "scripted"
-    prompts: ClassVar[tuple[str, ...]] = (look.PROMPT,)
+    prompts: ClassVar[tuple[str, ...]] = (screen_marks.PROMPT,)
     commands: ClassVar[frozenset[str]] = frozenset({"/rename", "/exit"})
     decline_key: ClassVar[str] = "n"
     settle_seconds: ClassVar[float] = 0.5
     quiet_seconds: ClassVar[float] = 0.2
     start_seconds: ClassVar[float] = 30.0
 
-    def launch(self, launch: Launch) -> Plan:
+    def launch(self, launch: Launch) -> LaunchPlan:
         role = next((role.name for role in ROLES if role.profile == launch.profile), launch.profile)
         argv = [sys.executable, "-P", "-m", "quintet.providers.scripted.agent", "--role", role]
         if "--no-record" not in launch.args:
@@ -43,25 +43,25 @@ class ScriptedProvider(Provider):
         scenario = launch.env.get(SCENARIO_VARIABLE)
         if scenario and "--scenario" not in launch.args:
             try:
-                load_part(Path(scenario), role)
+                load_role_script(Path(scenario), role)
             except ConfigError as error:
                 raise ServerError(str(error)) from None
             argv += ["--scenario", scenario]
-        return Plan(argv=(*argv, *launch.args), continues=bool(after))
+        return LaunchPlan(argv=(*argv, *launch.args), continues=bool(after))
 
     def read_screen(self, screen: Screen) -> TerminalStatus:
         for line in reversed(screen.text.rstrip().split("\n")):
-            if line.startswith(look.PROMPT.rstrip()):
+            if line.startswith(screen_marks.PROMPT.rstrip()):
                 return TerminalStatus.IDLE
-            if line.startswith(look.WORKING):
+            if line.startswith(screen_marks.WORKING):
                 return TerminalStatus.PROCESSING
-            if line.startswith((look.PERMISSION, look.QUESTION)):
+            if line.startswith((screen_marks.PERMISSION, screen_marks.QUESTION)):
                 return TerminalStatus.WAITING_USER_ANSWER
         return TerminalStatus.UNKNOWN
 
     def is_permission(self, screen: Screen) -> bool:
         asked = self.read_screen(screen) is TerminalStatus.WAITING_USER_ANSWER
-        return asked and screen.text.rstrip().split("\n")[-1].startswith(look.PERMISSION)
+        return asked and screen.text.rstrip().split("\n")[-1].startswith(screen_marks.PERMISSION)
 
     def escape(self, message: str) -> str:
         return message  # a paste is text, whatever it begins with
@@ -72,19 +72,19 @@ class ScriptedProvider(Provider):
 
     def dialog(self, screen: Screen, folder: Path) -> Dialog | None:  # noqa: ARG002
         lines = screen.text.rstrip().split("\n")
-        if not lines[-1].startswith(look.DIALOG):
+        if not lines[-1].startswith(screen_marks.DIALOG):
             return None
         if "(press t)" in lines[-1]:
             return Dialog(keys=("t",))
-        return Dialog(message=lines[-1].removeprefix(look.DIALOG).strip())
+        return Dialog(message=lines[-1].removeprefix(screen_marks.DIALOG).strip())
 
     def read_reply(self, text: str) -> str:
         answers: list[list[str]] = []
         for line in text.split("\n"):
-            if line.startswith(look.ANSWER):
+            if line.startswith(screen_marks.ANSWER):
                 answers.append([])
-            elif line.startswith(look.INDENT) and answers:
-                answers[-1].append(line.removeprefix(look.INDENT))
+            elif line.startswith(screen_marks.INDENT) and answers:
+                answers[-1].append(line.removeprefix(screen_marks.INDENT))
             elif not line.strip() and answers:
                 answers[-1].append("")
         return "\n".join(answers[-1]).strip() if answers else ""
@@ -152,12 +152,12 @@ def _text(event: Mapping[str, Any], name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _failure(event: Mapping[str, Any]) -> Failure | None:
+def _failure(event: Mapping[str, Any]) -> TurnFailure | None:
     told = event.get("failed")
     if not isinstance(told, dict):
         return None
     kind, ends = _text(told, "kind"), told.get("resets_at")
-    return Failure(
+    return TurnFailure(
         FailureKind(kind) if kind in set(FailureKind) else FailureKind.OTHER,
         _text(told, "text"),
         ends if isinstance(ends, float) and 0.0 <= ends < LATEST else None,

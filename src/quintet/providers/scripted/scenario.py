@@ -40,7 +40,7 @@ with megabytes behind it; with bytes that are no text; behind a link; in a direc
 
 
 @dataclass(frozen=True)
-class Part:
+class RoleScript:
     """What one role does."""
 
     turns: list[list[Action]] = field(default_factory=list)
@@ -59,13 +59,13 @@ class Part:
         return self.turns[min(number, len(self.turns)) - 1]
 
 
-_OPTIONS: Final = tuple(option.name for option in fields(Part))
+_OPTIONS: Final = tuple(option.name for option in fields(RoleScript))
 
 
-def load_part(path: Path | None, role: str) -> Part:
+def load_role_script(path: Path | None, role: str) -> RoleScript:
     """A role's part in a scenario file."""
     if path is None:
-        return Part(turns=[[{"reply": "Done."}]])
+        return RoleScript(turns=[[{"reply": "Done."}]])
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -85,7 +85,7 @@ def load_part(path: Path | None, role: str) -> Part:
     turns = options.get("turns", [])
     for number, turn in enumerate(turns if isinstance(turns, list) else [turns], 1):
         _check_all(turn, f"scenario {path}: {role}, turn {number}")
-    return Part(**options)
+    return RoleScript(**options)
 
 
 def _check(action: Any, where: str) -> None:

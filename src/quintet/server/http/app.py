@@ -15,13 +15,14 @@ from starlette.status import HTTP_405_METHOD_NOT_ALLOWED
 
 from quintet import __version__
 from quintet.errors import QuintetError
-from quintet.server.errors import Refusal, TmuxError
 from quintet.server.http.access import Guard
 from quintet.server.http.routes import router
-from quintet.server.terminal.hub import Hub
+from quintet.server.refusals import Refusal
+from quintet.server.terminal.session_manager import SessionManager
+from quintet.server.tmux.errors import TmuxError
 
 
-class Pages(Protocol):
+class PageRoutes(Protocol):
     """What people look at, brought by whoever starts the server: this room knows nothing of runs."""
 
     @property
@@ -36,12 +37,12 @@ class Pages(Protocol):
 
 
 def create_app(
-    make_hub: Callable[[], Hub],
+    make_hub: Callable[[], SessionManager],
     *,
     token: str = "",
     hosts: Iterable[str] = (),
     any_address: bool = False,
-    pages: Pages | None = None,
+    pages: PageRoutes | None = None,
     open_paths: frozenset[str] = frozenset(),
     read_only: bool = False,
 ) -> FastAPI:

@@ -10,11 +10,11 @@ from fastapi import Query
 from quintet.api.models import MAX_MESSAGE, CreateBody, TerminalId
 from quintet.errors import ProfileError
 from quintet.providers.registry import find_provider
-from quintet.server.errors import BadRequest, TooLong
-from quintet.server.paths import PREFIX, profile_name, session_name
+from quintet.server.names import PREFIX, profile_name, session_name
 from quintet.server.profiles import load_profile
+from quintet.server.refusals import BadRequest, TooLong
 from quintet.server.terminal.input import clean
-from quintet.server.terminal.session import Wish
+from quintet.server.terminal.tmux_session import TerminalSpec
 
 _MODEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/@\[\]-]{0,127}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -43,7 +43,7 @@ def wish(  # noqa: PLR0917 - FastAPI passes each parameter by its name
     permissions: Permissions = "unattended",
     continues: Continues = None,
     body: CreateBody | None = None,
-) -> Wish:
+) -> TerminalSpec:
     """What to start, from the parameters that both creations share."""
     found = find_provider(provider)
     if found is None:
@@ -65,7 +65,7 @@ def wish(  # noqa: PLR0917 - FastAPI passes each parameter by its name
     initial = body.initial_message
     if initial is not None and not clean(check_length(initial, "initial_message")).strip():
         raise BadRequest("initial_message: there is nothing in it to type")
-    return Wish(
+    return TerminalSpec(
         found,
         profile.name,
         profile.instructions,

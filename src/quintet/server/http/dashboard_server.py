@@ -6,20 +6,22 @@ from typing import Final
 
 from quintet import files
 from quintet.errors import ServerError
-from quintet.server.http.app import Pages, create_app
+from quintet.server.http.app import PageRoutes, create_app
 from quintet.server.http.listen import bind, make_server
-from quintet.server.paths import Places
-from quintet.server.terminal.hub import Hub
+from quintet.server.state_folder import StateFolder
+from quintet.server.terminal.session_manager import SessionManager
 
 TOKEN_FILE: Final = "dashboard-token"
 _SHORTEST: Final = 32
 
 
-def serve_pages(pages: Pages, port: int, tell: Callable[[str], None], places: Places | None = None) -> None:
+def serve_dashboard(
+    pages: PageRoutes, port: int, tell: Callable[[str], None], state_folder: StateFolder | None = None
+) -> None:
     """Serve until a signal comes; tells the address with the token in its fragment, which browsers never send."""
-    places = places or Places()
-    token = _token(places)
-    app = create_app(lambda: Hub(places, passive=True), token=token, pages=pages, read_only=True)
+    state_folder = state_folder or StateFolder()
+    token = _token(state_folder)
+    app = create_app(lambda: SessionManager(state_folder, passive=True), token=token, pages=pages, read_only=True)
     try:
         listener = bind("127.0.0.1", port)
     except ServerError as error:
@@ -28,9 +30,9 @@ def serve_pages(pages: Pages, port: int, tell: Callable[[str], None], places: Pl
     make_server(app).run(sockets=[listener])
 
 
-def _token(places: Places) -> str:
+def _token(state_folder: StateFolder) -> str:
     """The same every time, so that an open page survives a restart; only this user can read it."""
-    path = places.root / TOKEN_FILE
+    path = state_folder.root / TOKEN_FILE
     try:
         token = path.read_text(encoding="utf-8").strip()
     except OSError:

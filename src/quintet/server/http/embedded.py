@@ -13,11 +13,12 @@ from typing import Final, Self
 
 from quintet import files
 from quintet.errors import ServerError
-from quintet.server.http.app import Pages, create_app
+from quintet.server.http.app import PageRoutes, create_app
 from quintet.server.http.listen import bind, make_server
-from quintet.server.paths import Places, session_name
-from quintet.server.terminal.hub import Hub
-from quintet.server.tmux.connection import check_version
+from quintet.server.names import session_name
+from quintet.server.state_folder import StateFolder
+from quintet.server.terminal.direct_access import tmux_version
+from quintet.server.terminal.session_manager import SessionManager
 
 START_SECONDS: Final = 30.0
 LAST_WORD_SECONDS: Final = 1.5
@@ -31,15 +32,15 @@ class EmbeddedServer:
         self,
         sessions: Iterable[str] = (),
         discovery: Path | None = None,
-        places: Places | None = None,
-        pages: Pages | None = None,
+        state_folder: StateFolder | None = None,
+        pages: PageRoutes | None = None,
     ) -> None:
         self.token = secrets.token_urlsafe(32)
         self._sessions = [session_name(name) for name in sessions]
         self._discovery = discovery
         self._word_is_old = True
-        self._places = places or Places()
-        self._hub: Hub | None = None
+        self._state_folder = state_folder or StateFolder()
+        self._hub: SessionManager | None = None
         self._socket = bind("127.0.0.1", 0)
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         app = create_app(self._make_hub, token=self.token, pages=pages)
@@ -48,7 +49,7 @@ class EmbeddedServer:
 
     def start(self) -> Self:
         """Start, and wait until it answers."""
-        check_version()
+        tmux_version()
         self._thread.start()
         deadline = time.monotonic() + START_SECONDS
         while not self._server.started:
@@ -84,8 +85,10 @@ class EmbeddedServer:
     def _serve(self) -> None:
         self._server.run(sockets=[self._socket])
 
-    def _make_hub(self) -> Hub:
-        self._hub = Hub(self._places, self._sessions, on_session=self._add_session, on_tick=self._keep_word)
+    def _make_hub(self) -> SessionManager:
+        self._hub = SessionManager(
+            self._state_folder, self._sessions, on_session=self._add_session, on_tick=self._keep_word
+        )
         return self._hub
 
     def _add_session(self, name: str) -> None:

@@ -39,7 +39,7 @@ def listen(listener: socket.socket, host: str, port: int) -> None:
         raise ServerError(f"cannot listen on {host} port {port}: {error.strerror or error}") from None
 
 
-class Server(uvicorn.Server):
+class QuintetServer(uvicorn.Server):
     """uvicorn, but the event streams end first: it would wait for them."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -49,9 +49,9 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def make_server(app: FastAPI) -> Server:
+def make_server(app: FastAPI) -> QuintetServer:
     """uvicorn, silent: an access log would hold prompts."""
-    return Server(
+    return QuintetServer(
         uvicorn.Config(
             app,
             http="h11",

@@ -17,16 +17,16 @@ from quintet.api import models
 from quintet.api.models import OutputMode, TerminalId
 from quintet.api.shown import last_lines
 from quintet.api.status import AT_REST, TerminalStatus
-from quintet.server.errors import BadRequest, Conflict
 from quintet.server.http.create_params import check_length, new_session_name, wish
-from quintet.server.paths import session_name
+from quintet.server.names import session_name
+from quintet.server.refusals import BadRequest, Conflict
 from quintet.server.terminal import dialogs as answering
 from quintet.server.terminal import input as delivery
-from quintet.server.terminal.hub import Hub
+from quintet.server.terminal.agent_terminal import MUTE, AgentTerminal, Report, count_viewers
+from quintet.server.terminal.colour_capture import picture
 from quintet.server.terminal.keys import press
-from quintet.server.terminal.picture import picture
-from quintet.server.terminal.session import Session, Wish
-from quintet.server.terminal.terminal import MUTE, Report, Terminal, count_viewers
+from quintet.server.terminal.session_manager import SessionManager
+from quintet.server.terminal.tmux_session import TerminalSpec, TmuxSession
 
 _KEY = re.compile(r"Up|Down|Left|Right|Enter|Tab|Escape|Space|BSpace|[A-Za-z0-9]|[CMS]-[A-Za-z0-9]")
 _DISPATCH = re.compile(r"[A-Za-z0-9._:-]{1,128}")
@@ -42,17 +42,17 @@ def _may_answer(*codes: int) -> dict[int | str, dict[str, Any]]:
 router = APIRouter(responses=_may_answer(), dependencies=[Depends(HTTPBearer(auto_error=False))])
 
 
-async def _hub(request: Request) -> Hub:
+async def _hub(request: Request) -> SessionManager:
     # async, or FastAPI would ask a thread for it
-    hub: Hub = request.app.state.hub
+    hub: SessionManager = request.app.state.hub
     return hub
 
 
-AHub = Annotated[Hub, Depends(_hub)]
-AWish = Annotated[Wish, Depends(wish)]
+AHub = Annotated[SessionManager, Depends(_hub)]
+AWish = Annotated[TerminalSpec, Depends(wish)]
 
 
-async def _describe(terminal: Terminal, report: Report | None = None) -> models.Terminal:
+async def _describe(terminal: AgentTerminal, report: Report | None = None) -> models.Terminal:
     report = report or await terminal.report()
     facts, look = terminal.facts, terminal.seen
     usage = report.record.usage if report.record is not None else None
@@ -91,7 +91,7 @@ async def _describe(terminal: Terminal, report: Report | None = None) -> models.
     )
 
 
-async def _describe_session(session: Session) -> models.Session:
+async def _describe_session(session: TmuxSession) -> models.Session:
     first = next((terminal.facts for terminal in session.terminals.values()), None)
     return models.Session(
         id=session.name,
@@ -103,7 +103,7 @@ async def _describe_session(session: Session) -> models.Session:
     )
 
 
-async def _until_ready(session: Session, terminal: Terminal) -> models.Terminal:
+async def _until_ready(session: TmuxSession, terminal: AgentTerminal) -> models.Terminal:
     """A creation answers when the agent is ready, or waits for its user; one that ends at once was none."""
     if terminal.start is not None:
         deadline = asyncio.get_running_loop().time() + terminal.provider.start_seconds

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from quintet.errors import ServerError
-from quintet.server.http.app import Pages, create_app
+from quintet.server.http.app import PageRoutes, create_app
 from quintet.server.http.listen import bind, listen, make_server
-from quintet.server.http.tokens import leave_token
-from quintet.server.paths import Places
-from quintet.server.terminal.hub import Hub
+from quintet.server.http.token_files import publish_token
+from quintet.server.state_folder import StateFolder
+from quintet.server.terminal.session_manager import SessionManager
 
-MakePages = Callable[[Callable[[], list[Path]]], Pages]
+MakePages = Callable[[Callable[[], list[Path]]], PageRoutes]
 """from the directories that agents work in to the pages that show their runs"""
 OPEN_PATHS: Final = frozenset({"/health"})
 """what needs no token: whether a server is there"""
@@ -45,11 +45,11 @@ def serve(
     """Serve all sessions of this user until a signal comes; tells its address when it listens."""
     loopback = _is_loopback(host)
     token = _token(host, loopback=loopback, no_token=no_token)
-    places = Places()
-    hubs: list[Hub] = []
+    state_folder = StateFolder()
+    hubs: list[SessionManager] = []
 
-    def make_hub() -> Hub:
-        hubs.append(Hub(places))
+    def make_hub() -> SessionManager:
+        hubs.append(SessionManager(state_folder))
         return hubs[-1]
 
     app = create_app(
@@ -65,7 +65,9 @@ def serve(
         listener = kept.enter_context(bind(host, port, listening=False))
         address, number = listener.getsockname()[:2]
         # before it listens: a client that reaches it finds the token
-        file = kept.enter_context(leave_token(places.root, address, number, token)) if token and loopback else None
+        file = (
+            kept.enter_context(publish_token(state_folder.root, address, number, token)) if token and loopback else None
+        )
         listen(listener, host, number)
         shown = f"[{host}]" if ":" in host else host
         tell(Served(f"http://{shown}:{number}", token, file))

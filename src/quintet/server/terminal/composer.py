@@ -5,16 +5,16 @@ from typing import Final
 
 from quintet import files
 from quintet.providers import editor
+from quintet.server.terminal.agent_terminal import AgentTerminal
 from quintet.server.terminal.facts import OPTION, Facts
 from quintet.server.terminal.keys import guarded
-from quintet.server.terminal.terminal import Terminal
 from quintet.server.tmux.connection import quote
 
 EDITOR_SECONDS: Final = 20.0
 """how long an agent may take to open its editor"""
 
 
-async def fill(terminal: Terminal, text: str, facts: Facts) -> None:
+async def fill(terminal: AgentTerminal, text: str, facts: Facts) -> None:
     """Put a text into the composer; the facts say so afterwards.
 
     Both are written down and done in one go, so that a later server knows whether it was done.
@@ -33,7 +33,7 @@ async def fill(terminal: Terminal, text: str, facts: Facts) -> None:
         await guarded(terminal, await _paste(terminal))
 
 
-async def _paste(terminal: Terminal) -> str:
+async def _paste(terminal: AgentTerminal) -> str:
     """The command that pastes the input, from a buffer that it uses up."""
     buffer = f"quintet-{terminal.facts.id}"
     source = str(terminal.folder / editor.INPUT).replace("#", "##")
@@ -41,7 +41,7 @@ async def _paste(terminal: Terminal) -> str:
     return f"paste-buffer -p -r -d -b {buffer} -t {terminal.pane}"
 
 
-async def _is_fetched(terminal: Terminal) -> bool:
+async def _is_fetched(terminal: AgentTerminal) -> bool:
     deadline = time.monotonic() + EDITOR_SECONDS
     while not editor.is_taken(terminal.folder):
         if (await terminal.look()).end is not None or time.monotonic() > deadline:

@@ -10,9 +10,9 @@ from typing import Final
 
 from quintet.api.status import TerminalStatus
 from quintet.providers.screen import Screen
-from quintet.server.errors import Conflict
+from quintet.server.refusals import Conflict
+from quintet.server.terminal.agent_terminal import AgentTerminal
 from quintet.server.terminal.keys import differs, press, until
-from quintet.server.terminal.terminal import Terminal
 
 MOST_TIMES: Final = 3
 """that a key is pressed which nothing comes of"""
@@ -21,24 +21,24 @@ STILL_SECONDS: Final = 0.3
 YES, NO = "y", "n"
 
 
-async def asks(terminal: Terminal) -> bool:
+async def asks(terminal: AgentTerminal) -> bool:
     """Whether a dialog is in the way of whatever is typed now."""
     screen = (await terminal.look()).screen
     return is_asking(terminal, screen) and not terminal.provider.aside(screen)
 
 
-def is_asking(terminal: Terminal, screen: Screen) -> bool:
+def is_asking(terminal: AgentTerminal, screen: Screen) -> bool:
     """Whether this frame shows a dialog."""
     return terminal.provider.read_screen(screen) is TerminalStatus.WAITING_USER_ANSWER
 
 
-async def check_unasked(terminal: Terminal) -> None:
+async def check_unasked(terminal: AgentTerminal) -> None:
     """Refuse what would be taken for an answer."""
     if await asks(terminal):
         raise Conflict(f"Terminal '{terminal.facts.id}' waits for an answer to its own question: y, n or a digit")
 
 
-async def answer(terminal: Terminal, text: str) -> None:
+async def answer(terminal: AgentTerminal, text: str) -> None:
     """Answer with `y`, `n` or the number of an option; anything else is no answer, and is not typed."""
     word = text.strip().lower()
     if word == YES:
@@ -51,12 +51,12 @@ async def answer(terminal: Terminal, text: str) -> None:
         await check_unasked(terminal)
 
 
-async def accept(terminal: Terminal) -> None:
+async def accept(terminal: AgentTerminal) -> None:
     """Say yes to an agent that asks for leave."""
     await _say(terminal, terminal.provider.accept_key, to_permission=True)
 
 
-async def _say(terminal: Terminal, key: str, *, to_permission: bool) -> None:
+async def _say(terminal: AgentTerminal, key: str, *, to_permission: bool) -> None:
     """Press a key once the dialog is drawn: agents do not listen before. Again where nothing comes of it."""
     for number in range(MOST_TIMES):
         asked = await _drawn(terminal)
@@ -74,7 +74,7 @@ async def _say(terminal: Terminal, key: str, *, to_permission: bool) -> None:
             return
 
 
-async def _drawn(terminal: Terminal) -> Screen:
+async def _drawn(terminal: AgentTerminal) -> Screen:
     """The screen when it has stood still for a moment, or at last."""
     deadline = time.monotonic() + HEARD_SECONDS
     screen = (await terminal.look()).screen

@@ -11,7 +11,7 @@ LONG_SECONDS: Final = 15.0
 """a screen lags behind its record, and a record behind its screen; more than that is a disagreement"""
 
 
-class Odds:
+class DisagreementTimer:
     """Follows what both say of the turns of a terminal."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -12,13 +12,14 @@ from typing import Final
 from quintet.api.status import AT_REST, TerminalStatus
 from quintet.processes import signal_group
 from quintet.providers.editor import INPUT
-from quintet.server.errors import BadRequest, Conflict, NotTaken, TmuxError
+from quintet.server.refusals import BadRequest, Conflict, NotTaken
+from quintet.server.terminal.agent_terminal import AT_WORK, MUTE, AgentTerminal, PaneView
 from quintet.server.terminal.composer import fill
 from quintet.server.terminal.dialogs import HEARD_SECONDS, MOST_TIMES, answer, asks, check_unasked, is_asking
 from quintet.server.terminal.facts import REMEMBERED
 from quintet.server.terminal.keys import differs, guarded, press, until
-from quintet.server.terminal.terminal import AT_WORK, MUTE, Look, Terminal
 from quintet.server.tmux.connection import quote
+from quintet.server.tmux.errors import TmuxError
 
 BUSY_SECONDS: Final = 3.0
 """how long input waits for an agent that is at work, before it is typed all the same"""
@@ -43,7 +44,7 @@ def clean(message: str) -> str:
     return _CONTROLS.sub("", message.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-async def deliver(terminal: Terminal, message: str, dispatch: str = "") -> None:
+async def deliver(terminal: AgentTerminal, message: str, dispatch: str = "") -> None:
     """Type a message and see that the agent has taken it. The same dispatch is typed only once."""
     text = clean(message)
     if not text.strip():
@@ -70,14 +71,14 @@ async def deliver(terminal: Terminal, message: str, dispatch: str = "") -> None:
             await _prompt(terminal, text, dispatch)
 
 
-async def finish(terminal: Terminal) -> None:
+async def finish(terminal: AgentTerminal) -> None:
     """Bring to its end what an earlier server has pasted."""
     async with terminal.typing:
         if terminal.facts.pasted:
             await _submit(terminal, _draft(terminal), fresh=False)
 
 
-async def end(terminal: Terminal) -> None:
+async def end(terminal: AgentTerminal) -> None:
     """End the agent: by its own command, else by signals."""
     try:
         await terminal.keep(replace(terminal.facts, exiting=True))
@@ -98,13 +99,13 @@ async def end(terminal: Terminal) -> None:
     await terminal.report()
 
 
-async def _until_started(terminal: Terminal) -> None:
+async def _until_started(terminal: AgentTerminal) -> None:
     start = terminal.start
     if start is not None and not start.done() and start is not asyncio.current_task():
         await asyncio.wait([start], timeout=terminal.provider.start_seconds)
 
 
-async def _check_ready(terminal: Terminal) -> None:
+async def _check_ready(terminal: AgentTerminal) -> None:
     report = await terminal.report()
     if terminal.mute:
         raise Conflict(f"Terminal '{terminal.facts.id}' cannot take input: {MUTE}")
@@ -114,12 +115,12 @@ async def _check_ready(terminal: Terminal) -> None:
         raise Conflict(f"Terminal '{terminal.facts.id}' is not ready: {terminal.needs or 'its program is starting'}")
 
 
-async def _until_at_rest(terminal: Terminal) -> None:
+async def _until_at_rest(terminal: AgentTerminal) -> None:
     ready = AT_REST | {TerminalStatus.WAITING_USER_ANSWER}
     await until(terminal, lambda look: terminal.provider.read_screen(look.screen) in ready, BUSY_SECONDS)
 
 
-async def _put_aside(terminal: Terminal) -> None:
+async def _put_aside(terminal: AgentTerminal) -> None:
     """Put away a dialog to which no answer is needed."""
     for _ in range(MOST_TIMES):
         screen = (await terminal.look()).screen
@@ -130,7 +131,7 @@ async def _put_aside(terminal: Terminal) -> None:
         await until(terminal, partial(differs, screen), HEARD_SECONDS)
 
 
-async def _clear(terminal: Terminal) -> None:
+async def _clear(terminal: AgentTerminal) -> None:
     """Take out of the composer what somebody has left there: it would be sent with the message."""
     facts, provider = terminal.facts, terminal.provider
     left = provider.draft((await terminal.look()).screen)
@@ -147,7 +148,7 @@ async def _clear(terminal: Terminal) -> None:
     raise Conflict(f"Terminal '{facts.id}' holds a draft that cannot be cleared: somebody is typing there")
 
 
-async def _command(terminal: Terminal, text: str, *, wait: bool = True) -> None:
+async def _command(terminal: AgentTerminal, text: str, *, wait: bool = True) -> None:
     await check_unasked(terminal)
     await guarded(terminal, f"send-keys -l -t {terminal.pane} -- {quote(text)}")
     provider = terminal.provider
@@ -163,7 +164,7 @@ async def _command(terminal: Terminal, text: str, *, wait: bool = True) -> None:
         raise NotTaken(f"Terminal '{terminal.facts.id}' is at work and shows no sign that it has taken the command")
 
 
-async def _prompt(terminal: Terminal, text: str, dispatch: str) -> None:
+async def _prompt(terminal: AgentTerminal, text: str, dispatch: str) -> None:
     facts = terminal.facts
     text = terminal.provider.escape(text)
     new = replace(
@@ -182,7 +183,7 @@ async def _prompt(terminal: Terminal, text: str, dispatch: str) -> None:
     await _submit(terminal, text, fresh=True)
 
 
-def _draft(terminal: Terminal) -> str:
+def _draft(terminal: AgentTerminal) -> str:
     """What an unfinished delivery has pasted."""
     try:
         return (terminal.folder / INPUT).read_text(encoding="utf-8", errors="surrogateescape")
@@ -190,7 +191,7 @@ def _draft(terminal: Terminal) -> str:
         return ""
 
 
-async def _submit(terminal: Terminal, text: str, *, fresh: bool) -> None:
+async def _submit(terminal: AgentTerminal, text: str, *, fresh: bool) -> None:
     """Press Enter until the agent has taken what is in its composer."""
     terminal.stuck = False
     provider = terminal.provider
@@ -226,25 +227,25 @@ async def _submit(terminal: Terminal, text: str, *, fresh: bool) -> None:
     (terminal.folder / INPUT).unlink(missing_ok=True)
 
 
-def _not_taken(terminal: Terminal, look: Look) -> str:
+def _not_taken(terminal: AgentTerminal, look: PaneView) -> str:
     if is_asking(terminal, look.screen):
         return f"Terminal '{terminal.facts.id}' asks its user something, and does not take the input before an answer"
     return f"Terminal '{terminal.facts.id}' shows no sign that it has taken the input"
 
 
-def _shows_composer(terminal: Terminal, look: Look) -> bool:
+def _shows_composer(terminal: AgentTerminal, look: PaneView) -> bool:
     """Whether Enter can only mean the composer: it is there, and empty or with something that cannot be read."""
     provider = terminal.provider
     return provider.read_screen(look.screen) in AT_REST or bool(provider.draft(look.screen))
 
 
-async def _enter(terminal: Terminal) -> None:
+async def _enter(terminal: AgentTerminal) -> None:
     """Press Enter, never in a dialog: there it would say yes."""
     await check_unasked(terminal)
     await press(terminal, "Enter")
 
 
-def _taken(terminal: Terminal, look: Look, *, entered: bool, holds: bool, drafted: bool) -> bool:
+def _taken(terminal: AgentTerminal, look: PaneView, *, entered: bool, holds: bool, drafted: bool) -> bool:
     """By the agent's record; else by a draft that was seen and is gone, or by work where there was none before.
 
     An agent at rest whose record does not know the turn has not begun it, unless both can be seen: records may be late.

@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import Final
 
 from quintet.api.status import AT_REST
-from quintet.server.errors import Conflict, NotTaken, Refusal, TmuxError
+from quintet.server.refusals import Conflict, NotTaken, Refusal
 from quintet.server.terminal import input as delivery
+from quintet.server.terminal.agent_terminal import AgentTerminal
 from quintet.server.terminal.keys import press
-from quintet.server.terminal.terminal import Terminal
+from quintet.server.tmux.errors import TmuxError
 
 INITIAL: Final = "initial"
 """the file in a terminal's folder with the message that came with its creation, until it is typed"""
@@ -18,7 +19,7 @@ DIALOG_SECONDS: Final = 1.0
 """how long a start-up dialog must stand: half-drawn ones mislead, and agents drop, or even fail on, an early key"""
 
 
-async def bring_up(terminal: Terminal) -> None:
+async def bring_up(terminal: AgentTerminal) -> None:
     """Wait until the agent is ready, and type what came with its creation; how it went is in its status."""
     with suppress(Conflict, TmuxError):
         if not terminal.facts.ready:
@@ -27,7 +28,7 @@ async def bring_up(terminal: Terminal) -> None:
             await _type_initial(terminal)
 
 
-async def _type_initial(terminal: Terminal) -> None:
+async def _type_initial(terminal: AgentTerminal) -> None:
     facts = terminal.facts
     source = terminal.folder / INITIAL
     try:
@@ -41,7 +42,7 @@ async def _type_initial(terminal: Terminal) -> None:
     source.unlink(missing_ok=True)
 
 
-async def _usher(terminal: Terminal) -> None:
+async def _usher(terminal: AgentTerminal) -> None:
     """Wait until the agent is at its prompt, and answer what it asks on the way."""
     known, since = None, 0.0
     while True:
@@ -64,7 +65,7 @@ async def _usher(terminal: Terminal) -> None:
         await terminal.change(0.25)
 
 
-async def complete(terminal: Terminal) -> None:
+async def complete(terminal: AgentTerminal) -> None:
     """Submit what an earlier server has pasted; how it went is in its status."""
     with suppress(Conflict, NotTaken, TmuxError):
         await delivery.finish(terminal)

@@ -7,7 +7,7 @@ from quintet.providers.base import TurnRecord
 
 
 @dataclass(frozen=True)
-class Evidence:
+class StatusEvidence:
     """What the witnesses say at one moment."""
 
     ready: bool
@@ -32,7 +32,7 @@ class Evidence:
     """screen and record have disagreed on it for long"""
 
 
-def judge(seen: Evidence) -> TerminalStatus:
+def judge(seen: StatusEvidence) -> TerminalStatus:
     """The status of a living terminal."""
     if not seen.ready:
         # other dialogs at the start are answered for the user, who need not hear of them

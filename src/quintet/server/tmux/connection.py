@@ -18,7 +18,7 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
-from quintet.server.errors import Silent, TmuxError
+from quintet.server.tmux.errors import CommandFailed, TmuxError, TmuxUnresponsive
 
 REPLY_SECONDS = 10.0
 REAP_SECONDS: Final = 0.5
@@ -56,17 +56,18 @@ def find_tmux() -> str:
     return program
 
 
+def check_version() -> str:
+    """The release of tmux; one that is too old is refused here, instead of failing strangely later."""
+    return _check_release(find_tmux())
+
+
 @cache
-def check_version() -> None:
-    """Refuse a tmux that lacks what is used here, instead of failing strangely."""
-    said = subprocess.run([find_tmux(), "-V"], capture_output=True, text=True, check=False).stdout.strip()
+def _check_release(program: str) -> str:
+    said = subprocess.run([program, "-V"], capture_output=True, text=True, check=False).stdout.strip()
     number = re.search(r"(\d+)\.(\d+)", said)
     if number is not None and (int(number[1]), int(number[2])) < OLDEST:
         raise TmuxError(f"tmux {OLDEST[0]}.{OLDEST[1]} or later is needed; this is {said}")
-
-
-class CommandFailed(TmuxError):  # noqa: N818 - reads as what happened
-    """tmux has refused a command: most often the pane is gone."""
+    return said.removeprefix("tmux ")
 
 
 @dataclass
@@ -78,7 +79,7 @@ class _Call:
     error: str | None = None
 
 
-class Tmux(asyncio.Protocol):
+class TmuxConnection(asyncio.Protocol):
     """A connection to the tmux server of one session. Made by `create` or `attach`; lives on one event loop."""
 
     def __init__(self, path: Path, on_output: Callable[[str], None], on_end: Callable[[], None]) -> None:
@@ -136,7 +137,7 @@ class Tmux(asyncio.Protocol):
                 up = await self._greeted
         except TimeoutError:
             await self.close()
-            raise Silent(f"the tmux server at {self.path} does not answer") from None
+            raise TmuxUnresponsive(f"the tmux server at {self.path} does not answer") from None
         if not up:
             await self.close()
             said = " ".join(line for line in self._noise if line and not line.startswith("%"))
@@ -191,7 +192,7 @@ class Tmux(asyncio.Protocol):
         except TimeoutError:
             if self._transport is not None:
                 self._transport.abort()
-            raise Silent(f"the tmux server at {self.path} does not answer") from None
+            raise TmuxUnresponsive(f"the tmux server at {self.path} does not answer") from None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         if not isinstance(transport, asyncio.Transport):

@@ -10,7 +10,7 @@ from typing import Final
 import psutil
 
 from quintet.processes import children_of, end_groups
-from quintet.server.errors import TmuxError
+from quintet.server.tmux.errors import TmuxError
 
 KILL_SECONDS: Final = 3.0
 _CREDENTIALS: Final = struct.Struct("3i")
@@ -34,6 +34,12 @@ def is_dead(path: Path) -> bool:
     except OSError as error:
         return isinstance(error, ConnectionRefusedError) and not _find_listener(path)
     return False
+
+
+def remove_dead_socket(path: Path) -> None:
+    """Remove a socket at which nobody listens any more."""
+    if is_dead(path):
+        path.unlink(missing_ok=True)
 
 
 def server_pid(path: Path) -> int:

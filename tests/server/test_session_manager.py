@@ -3,18 +3,18 @@
 import asyncio
 from pathlib import Path
 
-from quintet.server.paths import Places
-from quintet.server.terminal.hub import MOST_GONE, Hub
-from quintet.server.terminal.session import Session
+from quintet.server.state_folder import StateFolder
+from quintet.server.terminal.session_manager import MOST_GONE, SessionManager
+from quintet.server.terminal.tmux_session import TmuxSession
 from tests.server.rig import Rig, until
 
 
 def test_of_the_sessions_that_have_ended_only_the_last_are_remembered(tmp_path: Path) -> None:
     async def remembered() -> list[str]:
-        hub = Hub(Places(tmp_path / "q"))
+        hub = SessionManager(StateFolder(tmp_path / "q"))
         for number in range(MOST_GONE + 5):
             name = f"cao-{number:02d}"
-            hub._sessions[name] = Session(name, hub.places, hub.events)
+            hub._sessions[name] = TmuxSession(name, hub.state_folder, hub.events)
             hub._sessions[name].gone = number not in (0, 3)
         await hub.open()
         while len(hub._sessions) > MOST_GONE + 2:

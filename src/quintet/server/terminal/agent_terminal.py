@@ -14,13 +14,13 @@ from quintet.processes import has_ended
 from quintet.providers.base import Provider, TurnRecord
 from quintet.providers.editor import INPUT
 from quintet.providers.screen import Screen
-from quintet.server.errors import TmuxError
 from quintet.server.events import Events
-from quintet.server.terminal.disagreement import Odds
+from quintet.server.terminal.disagreement import DisagreementTimer
 from quintet.server.terminal.facts import OPTION, Facts
-from quintet.server.terminal.silence import Silence
-from quintet.server.terminal.status import Evidence, judge
-from quintet.server.tmux.connection import CommandFailed, Tmux, quote
+from quintet.server.terminal.quiet_timer import QuietTimer
+from quintet.server.terminal.status import StatusEvidence, judge
+from quintet.server.tmux.connection import TmuxConnection, quote
+from quintet.server.tmux.errors import CommandFailed, TmuxError
 
 UNKNOWN_SECONDS: Final = 15.0
 """how long an agent must be at rest until a prompt that its own record does not know counts as done with"""
@@ -38,7 +38,7 @@ AT_WORK: Final = frozenset({TerminalStatus.PROCESSING, TerminalStatus.WAITING_US
 
 
 @dataclass(frozen=True)
-class Look:
+class PaneView:
     """What was seen of a pane at one moment."""
 
     screen: Screen
@@ -57,12 +57,12 @@ class Report:
     """how screen and record have disagreed on the turn for long"""
 
 
-class Terminal:
+class AgentTerminal:
     """A pane with an agent in it. All that must outlive this process is in `facts`, and these are kept in tmux."""
 
     def __init__(
         self,
-        tmux: Tmux,
+        tmux: TmuxConnection,
         pane: str,
         pid: int,
         *,
@@ -90,7 +90,7 @@ class Terminal:
         self.mute = False
         """its tmux server does not answer"""
         self.dirty = True
-        self._last = Look(Screen(""))
+        self._last = PaneView(Screen(""))
         self._looked = float("-inf")
         self._changed = asyncio.Event()
         self._news = True
@@ -99,8 +99,8 @@ class Terminal:
         self._dead_since: float | None = None
         self._told: TerminalStatus | None = None
         self._told_turn = facts.turn
-        self._odds = Odds()
-        self._silence = Silence()
+        self._odds = DisagreementTimer()
+        self._silence = QuietTimer()
         self._doubted_turn = 0
 
     @property
@@ -113,7 +113,7 @@ class Terminal:
         return self._last.end is not None
 
     @property
-    def seen(self) -> Look:
+    def seen(self) -> PaneView:
         """The last look."""
         return self._last
 
@@ -153,7 +153,7 @@ class Terminal:
             self._last = replace(self._last, end=reason)
             self.mark_dirty()
 
-    async def look(self) -> Look:
+    async def look(self) -> PaneView:
         """The pane as it is now. A pane that has put nothing out since the last look is not captured again."""
         silent = not self.dirty and time.monotonic() - self._looked < STALE_SECONDS
         if self.ended or self.mute or (silent and self.is_running()):
@@ -187,7 +187,7 @@ class Terminal:
         screen = Screen("\n".join(shown), title, command, alternate == "1", (int(x), int(y)))
         if dead != "1" and not self.is_running() and not self._is_code_due():
             dead = "1"  # tmux has not noticed
-        self._last = Look(screen, _ending(code, number) if dead == "1" else None)
+        self._last = PaneView(screen, _ending(code, number) if dead == "1" else None)
         return self._last
 
     def _is_code_due(self) -> bool:
@@ -212,14 +212,14 @@ class Terminal:
         if shown is TerminalStatus.WAITING_USER_ANSWER and self.facts.ready and self.provider.aside(look.screen):
             shown = TerminalStatus.IDLE  # it stands in nobody's way
         if shown is TerminalStatus.PROCESSING and record is not None and record.ended and record.final:
-            shown = shown if self.provider.is_sure(look.screen) else TerminalStatus.COMPLETED
+            shown = shown if self.provider.screen_overrides_record(look.screen) else TerminalStatus.COMPLETED
         # typed while the agent was busy with something of its own: the prompt waits, and what is shown is not its turn
         unknown = bool(turn) and record is None and self.provider.keeps_record(self.folder)
         if turn and (record is not None or shown in AT_WORK) and not self.facts.pasted:
             self._begun_turn = turn
         doubt = self._odds.see(turn, shown, record)
         status = judge(
-            Evidence(
+            StatusEvidence(
                 ready=self.facts.ready,
                 needs_user=bool(self.needs),
                 turn=turn,
@@ -333,7 +333,7 @@ class Terminal:
         return (lines[0] if lines else "") or self.facts.cwd
 
 
-async def count_viewers(tmux: Tmux) -> int:
+async def count_viewers(tmux: TmuxConnection) -> int:
     """How many people are attached to a session."""
     try:
         clients = await tmux.run("list-clients -F '#{client_control_mode}'")

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from quintet import files
 from quintet.errors import ServerError
 from quintet.program import program
-from quintet.server.paths import default_root, make_private
+from quintet.server.state_folder import default_root, make_private
 
 FOLDER: Final = "servers"
 LOCK_SECONDS: Final = 2.0
@@ -26,7 +26,7 @@ _LOCALHOST: Final = ("127.0.0.1", "::1")
 _MOST_BYTES: Final = 4096
 
 
-class Known(NamedTuple):
+class ServerAddress(NamedTuple):
     """A server of this user that is at work."""
 
     url: str
@@ -34,7 +34,7 @@ class Known(NamedTuple):
 
 
 @contextmanager
-def leave_token(root: Path, address: str, port: int, token: str) -> Iterator[Path]:
+def publish_token(root: Path, address: str, port: int, token: str) -> Iterator[Path]:
     """Keep a server's token where its owner's commands find it, until the block ends."""
     make_private(root / FOLDER)
     _sweep(root / FOLDER)
@@ -51,7 +51,7 @@ def leave_token(root: Path, address: str, port: int, token: str) -> Iterator[Pat
         os.close(descriptor)
 
 
-def find_server(url: str, root: Path | None = None) -> Known | None:
+def find_server(url: str, root: Path | None = None) -> ServerAddress | None:
     """The server of this user at an address of this machine; None where there is none, or where it has no token.
 
     Its own address comes with the token: where `localhost` leads is not for this user alone to say.
@@ -66,7 +66,7 @@ def find_server(url: str, root: Path | None = None) -> Known | None:
     for address in _LOCALHOST if host == "localhost" else (host,):
         token = _read(_path(root or default_root(), address, port), _url(address, port))
         if token:
-            return Known(f"{_url(address, port)}{parts.path}", token)
+            return ServerAddress(f"{_url(address, port)}{parts.path}", token)
     return None
 
 

@@ -15,16 +15,17 @@ from quintet import files
 from quintet.processes import end_groups, has_ended, is_stopped
 from quintet.providers.base import Launch, Provider
 from quintet.providers.registry import find_provider
-from quintet.server.errors import BadRequest, Conflict, NotFound, Silent, TmuxError
 from quintet.server.events import Events
-from quintet.server.paths import PROJECT, Places
+from quintet.server.refusals import BadRequest, Conflict, NotFound
+from quintet.server.state_folder import PROJECT, StateFolder
 from quintet.server.terminal import input as delivery
 from quintet.server.terminal import startup as arrival
+from quintet.server.terminal.agent_terminal import MUTE, AgentTerminal, count_viewers
 from quintet.server.terminal.facts import OPTION, Facts
-from quintet.server.terminal.launch import pane_environment, prepare
-from quintet.server.terminal.terminal import MUTE, Terminal, count_viewers
-from quintet.server.tmux.connection import Tmux, quote
-from quintet.server.tmux.servers import end_server, is_listening, server_pid
+from quintet.server.terminal.launch_script import pane_environment, prepare
+from quintet.server.tmux.connection import TmuxConnection, quote
+from quintet.server.tmux.errors import TmuxError, TmuxUnresponsive
+from quintet.server.tmux.servers import end_server, remove_dead_socket, server_pid
 
 OWNER: Final = "@quintet-owner"
 """the process number of the server that acts on the session's terminals; others may look, type and add their own"""
@@ -33,7 +34,7 @@ SILENT_SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True)
-class Wish:
+class TerminalSpec:
     """What a client wants to have started."""
 
     provider: Provider
@@ -51,14 +52,14 @@ class Wish:
     """a lost terminal, whose conversation is to go on where the program can do that"""
 
 
-class Session:
+class TmuxSession:
     """The terminals of one run."""
 
-    def __init__(self, name: str, places: Places, events: Events, *, passive: bool = False) -> None:
+    def __init__(self, name: str, state_folder: StateFolder, events: Events, *, passive: bool = False) -> None:
         self.name = name
-        self.places = places
+        self.state_folder = state_folder
         self.events = events
-        self.terminals: dict[str, Terminal] = {}
+        self.terminals: dict[str, AgentTerminal] = {}
         self.gone = False
         self._passive = passive
         """only looks on"""
@@ -71,19 +72,19 @@ class Session:
         self._completed: set[tuple[str, int]] = set()
         """turns that another server has begun to type, and this one has brought to their end"""
         self._server = 0
-        self._panes: dict[str, Terminal] = {}
+        self._panes: dict[str, AgentTerminal] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._connecting = asyncio.Lock()
         self._tmux = self._connection()
 
-    async def create(self, wish: Wish) -> Terminal:
+    async def create(self, wish: TerminalSpec) -> AgentTerminal:
         """Start the tmux server with the first terminal."""
         terminal_id, command, wish = await self._prepare(wish)
         window = f"{wish.profile}-{terminal_id[:4]}"
         try:
             await self._tmux.create(self.name, window, command)
         except BaseException as error:
-            self.places.remove_folder(self.name, terminal_id)
+            self.state_folder.remove_folder(self.name, terminal_id)
             if isinstance(error, TmuxError) and "duplicate" in str(error):
                 raise BadRequest(f"Session '{self.name}' already exists") from None
             raise
@@ -97,7 +98,7 @@ class Session:
             await self.close()
             raise
 
-    async def add(self, wish: Wish) -> Terminal:
+    async def add(self, wish: TerminalSpec) -> AgentTerminal:
         """Start another terminal."""
         if self.gone:
             raise NotFound(f"Session '{self.name}' not found")
@@ -112,15 +113,15 @@ class Session:
         except BaseException:
             if terminal_id in self.terminals:
                 await self.delete(self.terminals[terminal_id])
-            self.places.remove_folder(self.name, terminal_id)
+            self.state_folder.remove_folder(self.name, terminal_id)
             raise
 
-    async def _prepare(self, wish: Wish) -> tuple[str, list[str], Wish]:
+    async def _prepare(self, wish: TerminalSpec) -> tuple[str, list[str], TerminalSpec]:
         """The id and the command of a terminal, and the wish as far as it can be met."""
         terminal_id = secrets.token_hex(4)
         environment = pane_environment(wish.env)
         try:
-            folder = self.places.make_folder(self.name, terminal_id)
+            folder = self.state_folder.make_folder(self.name, terminal_id)
             wanted = Launch(
                 terminal_id,
                 wish.profile,
@@ -130,7 +131,7 @@ class Session:
                 environment,
                 model=wish.model,
                 args=wish.args,
-                previous=self.places.find_folder(wish.continues) if wish.continues else None,
+                previous=self.state_folder.find_folder(wish.continues) if wish.continues else None,
                 asks=wish.asks,
             )
             # in a thread, because programs are asked what they know, and Codex may have to be started once
@@ -142,10 +143,10 @@ class Session:
             command = prepare(folder, wish.cwd, plan, environment)
             return terminal_id, command, wish if plan.continues else replace(wish, continues="")
         except BaseException:
-            self.places.remove_folder(self.name, terminal_id)
+            self.state_folder.remove_folder(self.name, terminal_id)
             raise
 
-    async def _enter(self, wish: Wish, terminal_id: str, window: str, pane: str, pid: int) -> Terminal:
+    async def _enter(self, wish: TerminalSpec, terminal_id: str, window: str, pane: str, pid: int) -> AgentTerminal:
         facts = Facts(
             id=terminal_id,
             session=self.name,
@@ -153,7 +154,7 @@ class Session:
             provider=wish.provider.name,
             profile=wish.profile,
             cwd=str(wish.cwd),
-            folder=str(self.places.folder(self.name, terminal_id)),
+            folder=str(self.state_folder.folder(self.name, terminal_id)),
             launched=time.time(),
             model=wish.model,
             server=os.getpid(),
@@ -167,8 +168,8 @@ class Session:
         self.events.add("terminal", terminal=terminal_id, session=self.name, state="created")
         return terminal
 
-    def _take_in(self, pane: str, pid: int, facts: Facts, provider: Provider) -> Terminal:
-        terminal = Terminal(
+    def _take_in(self, pane: str, pid: int, facts: Facts, provider: Provider) -> AgentTerminal:
+        terminal = AgentTerminal(
             self._tmux, pane, pid, facts=facts, provider=provider, events=self.events, reconnect=self._reconnect
         )
         self.terminals[facts.id] = self._panes[pane] = terminal
@@ -204,7 +205,7 @@ class Session:
             if terminal.facts.server != os.getpid() or not terminal.facts.ready:
                 self._take_up(terminal)
 
-    def _take_up(self, terminal: Terminal) -> None:
+    def _take_up(self, terminal: AgentTerminal) -> None:
         """Bring to its end what the server that had begun it cannot any more."""
         facts = terminal.facts
         alive = facts.server not in (0, os.getpid()) and not has_ended(facts.server)
@@ -242,12 +243,12 @@ class Session:
 
     async def _check_running(self) -> None:
         """A stopped tmux 3.3a crashes when it goes on, if meanwhile clients have come and gone: leave it in peace."""
-        path = self.places.socket(self.name)
+        path = self.state_folder.socket(self.name)
         self._server = server_pid(path) or self._server
         if self._server and await asyncio.to_thread(is_stopped, self._server):
-            raise Silent(f"the tmux server at {path} does not answer: it is stopped")
+            raise TmuxUnresponsive(f"the tmux server at {path} does not answer: it is stopped")
 
-    async def delete(self, terminal: Terminal) -> None:
+    async def delete(self, terminal: AgentTerminal) -> None:
         """End one terminal and forget it."""
         if not terminal.ended or not self.gone:
             with suppress(TmuxError):  # it may have been killed already
@@ -260,7 +261,7 @@ class Session:
         if not self.terminals:
             await self.close()
 
-    async def end(self, terminal: Terminal) -> None:
+    async def end(self, terminal: AgentTerminal) -> None:
         """End an agent as its user would. When it was the last that lived, nothing of the session stays behind."""
         await delivery.end(terminal)
         if not self.gone and all(other.ended for other in self.terminals.values()):
@@ -268,8 +269,9 @@ class Session:
 
     async def close(self) -> None:
         """End the tmux server and all that runs in it."""
-        folder, path = self.places.terminals / self.name, self.places.socket(self.name)
-        if self.gone and not is_listening(path):
+        folder, path = self.state_folder.terminals / self.name, self.state_folder.socket(self.name)
+        remove_dead_socket(path)
+        if self.gone and not path.exists():
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
             return
         answers = not self.silent and not self.gone
@@ -298,8 +300,8 @@ class Session:
         """How many people are attached."""
         return await count_viewers(self._tmux)
 
-    def _connection(self) -> Tmux:
-        return Tmux(self.places.socket(self.name), self._output, self._lost)
+    def _connection(self) -> TmuxConnection:
+        return TmuxConnection(self.state_folder.socket(self.name), self._output, self._lost)
 
     def _output(self, pane: str) -> None:
         terminal = self._panes.get(pane)
@@ -315,10 +317,12 @@ class Session:
             if self._tmux.alive or self.gone:
                 return
             try:
-                if is_listening(self.places.socket(self.name)):
+                path = self.state_folder.socket(self.name)
+                remove_dead_socket(path)
+                if path.exists():
                     await self.adopt()
                     return
-            except Silent:
+            except TmuxUnresponsive:
                 self._hush(silent=True)
             except TmuxError:
                 self.gone = True
@@ -341,7 +345,7 @@ class Session:
         """Adopt a session that is there. One that does not answer is kept in view: its terminals may well live."""
         try:
             await self.adopt()
-        except Silent:
+        except TmuxUnresponsive:
             self._hush(silent=True)
 
     def _spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from quintet.server.terminal import input as delivery
-from quintet.server.terminal.terminal import Terminal
+from quintet.server.terminal.agent_terminal import AgentTerminal
 from tests.server.rig import Rig, until
 
 
@@ -76,7 +76,7 @@ def test_a_dialog_that_comes_up_meanwhile_keeps_the_message_out(
     terminal, gate = at_work_until(rig)
     wait = delivery._until_at_rest
 
-    async def opened(terminal: Terminal) -> None:
+    async def opened(terminal: AgentTerminal) -> None:
         gate.touch()
         await wait(terminal)
 

@@ -8,7 +8,7 @@ from quintet.api.status import TerminalStatus as Is
 from quintet.providers.base import TurnRecord
 from quintet.providers.scripted.provider import ScriptedProvider
 from quintet.server.terminal import disagreement as odds
-from quintet.server.terminal.disagreement import LONG_SECONDS, Odds
+from quintet.server.terminal.disagreement import LONG_SECONDS, DisagreementTimer
 from tests.server.rig import Rig, until
 
 RUNNING, OVER = TurnRecord(ended=False), TurnRecord(ended=True)
@@ -36,7 +36,7 @@ class Clock:
 )
 def test_what_is_a_disagreement(shown: Is, record: TurnRecord | None, words: str | None) -> None:
     clock = Clock()
-    witness = Odds(clock)
+    witness = DisagreementTimer(clock)
     assert witness.see(1, shown, record) is None, "not at once"
     clock.now += LONG_SECONDS
     found = witness.see(1, shown, record)
@@ -45,7 +45,7 @@ def test_what_is_a_disagreement(shown: Is, record: TurnRecord | None, words: str
 
 def test_only_what_lasts_counts() -> None:
     clock = Clock()
-    witness = Odds(clock)
+    witness = DisagreementTimer(clock)
     for turn, shown in ((1, Is.IDLE), (1, Is.PROCESSING), (1, Is.IDLE), (2, Is.IDLE)):
         assert witness.see(turn, shown, RUNNING) is None, "agreement and a new turn begin it anew"
         clock.now += LONG_SECONDS - 1
@@ -79,5 +79,5 @@ def test_work_that_is_not_sure_does_not_count_against_the_record(
     rig.ask(terminal, "go")
     monkeypatch.setattr(odds, "LONG_SECONDS", 0.0)
     monkeypatch.setattr(ScriptedProvider, "read_screen", lambda *_: Is.PROCESSING)
-    monkeypatch.setattr(ScriptedProvider, "is_sure", lambda *_: sure)
+    monkeypatch.setattr(ScriptedProvider, "screen_overrides_record", lambda *_: sure)
     assert rig.status(terminal) == status

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from quintet.api.status import TerminalStatus
-from quintet.server.errors import BadRequest, NotFound, Silent, TmuxError
 from quintet.server.events import Events
-from quintet.server.paths import Places, session_name
-from quintet.server.terminal.session import SILENT_SECONDS, Session, Wish
-from quintet.server.terminal.terminal import MUTE, Terminal
-from quintet.server.tmux.servers import is_dead, is_listening
+from quintet.server.names import session_name
+from quintet.server.refusals import BadRequest, NotFound
+from quintet.server.state_folder import StateFolder
+from quintet.server.terminal.agent_terminal import MUTE, AgentTerminal
+from quintet.server.terminal.tmux_session import SILENT_SECONDS, TerminalSpec, TmuxSession
+from quintet.server.tmux.errors import TmuxError, TmuxUnresponsive
+from quintet.server.tmux.servers import is_listening, remove_dead_socket
 
 _log = logging.getLogger(__name__)
 TICK_SECONDS: Final = 0.25
@@ -21,25 +23,25 @@ MOST_GONE: Final = 20
 """sessions that have ended and can still be asked about"""
 
 
-class Hub:
+class SessionManager:
     """The sessions of this user: all of them, or those that belong to one run."""
 
     def __init__(
         self,
-        places: Places,
+        state_folder: StateFolder,
         only: Iterable[str] | None = None,
         *,
         passive: bool = False,
         on_session: Callable[[str], None] = lambda _: None,
         on_tick: Callable[[], None] = lambda: None,
     ) -> None:
-        self.places = places
+        self.state_folder = state_folder
         self.events = Events()
         self._only = {session_name(name) for name in only} if only is not None else None
         self._passive = passive
         self._on_session = on_session
         self._on_tick = on_tick
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, TmuxSession] = {}
         self._silent: dict[str, float] = {}
         """when a socket had no session of ours behind it"""
         self._adoption = asyncio.Lock()
@@ -57,10 +59,10 @@ class Hub:
             self._watch.cancel()
         await asyncio.gather(*(session.leave() for session in self._sessions.values()))
 
-    async def create_session(self, name: str, wish: Wish) -> Terminal:
+    async def create_session(self, name: str, wish: TerminalSpec) -> AgentTerminal:
         """Start a session with its first terminal."""
         known = self._sessions.get(name)
-        if (known is not None and not known.gone) or is_listening(self.places.socket(name)):
+        if (known is not None and not known.gone) or is_listening(self.state_folder.socket(name)):
             raise BadRequest(f"Session '{name}' already exists")
         session = self._sessions[name] = self._session(name)
         try:
@@ -73,7 +75,7 @@ class Hub:
         self._on_session(name)
         return terminal
 
-    async def session(self, name: str) -> Session:
+    async def session(self, name: str) -> TmuxSession:
         """A living session."""
         if name not in self._sessions:
             await self._find_sessions()
@@ -82,7 +84,7 @@ class Hub:
             raise NotFound(f"Session '{name}' not found")
         return session
 
-    async def sessions(self) -> list[Session]:
+    async def sessions(self) -> list[TmuxSession]:
         """All living sessions."""
         await self._find_sessions()
         return [session for session in self._sessions.values() if not session.gone]
@@ -101,7 +103,7 @@ class Hub:
         if was_gone:
             raise NotFound(f"Session '{name}' not found")
 
-    async def terminal(self, terminal_id: str) -> tuple[Session, Terminal]:
+    async def terminal(self, terminal_id: str) -> tuple[TmuxSession, AgentTerminal]:
         """A terminal, dead or alive, and its session."""
         found = self._find(terminal_id)
         if found is None or found[0].gone:
@@ -117,25 +119,25 @@ class Hub:
         try:
             session, terminal = await self.terminal(terminal_id)
         except NotFound:
-            self.places.remove_stray(terminal_id)
+            self.state_folder.remove_stray(terminal_id)
             raise
         await session.delete(terminal)
 
     def _check_silent(self, terminal_id: str) -> None:
         """A terminal of a session that does not answer is not gone: whoever asks for it may ask again."""
         for session in self._sessions.values():
-            if session.silent and self.places.folder(session.name, terminal_id).is_dir():
-                raise Silent(f"Terminal '{terminal_id}': {MUTE}")
+            if session.silent and self.state_folder.folder(session.name, terminal_id).is_dir():
+                raise TmuxUnresponsive(f"Terminal '{terminal_id}': {MUTE}")
 
     def directories(self) -> list[Path]:
         """Where the agents of all sessions work."""
         found = {terminal.facts.cwd for session in self._sessions.values() for terminal in session.terminals.values()}
         return [Path(name) for name in sorted(found)]
 
-    def _session(self, name: str) -> Session:
-        return Session(name, self.places, self.events, passive=self._passive)
+    def _session(self, name: str) -> TmuxSession:
+        return TmuxSession(name, self.state_folder, self.events, passive=self._passive)
 
-    def _find(self, terminal_id: str) -> tuple[Session, Terminal] | None:
+    def _find(self, terminal_id: str) -> tuple[TmuxSession, AgentTerminal] | None:
         for session in self._sessions.values():
             if terminal_id in session.terminals:
                 return session, session.terminals[terminal_id]
@@ -144,7 +146,7 @@ class Hub:
     async def _find_sessions(self, *, again: bool = False) -> None:
         """Look for sessions, and with `again` also for terminals, that somebody else has started."""
         async with self._adoption:
-            names = [name for name in self.places.session_names() if self._only is None or name in self._only]
+            names = [name for name in self.state_folder.session_names() if self._only is None or name in self._only]
             fresh = [name for name in names if self._is_news(name)]
             await asyncio.gather(*(self._adopt(self._session(name)) for name in fresh))
             if again:
@@ -156,10 +158,9 @@ class Hub:
         asked = self._silent.get(name, float("-inf"))
         return (session is None or session.gone) and time.monotonic() - asked > SILENT_SECONDS
 
-    async def _adopt(self, session: Session) -> None:
-        path = self.places.socket(session.name)
-        if is_dead(path):
-            path.unlink(missing_ok=True)
+    async def _adopt(self, session: TmuxSession) -> None:
+        path = self.state_folder.socket(session.name)
+        remove_dead_socket(path)
         if not path.exists():
             return
         try:
@@ -202,7 +203,7 @@ class Hub:
         for name in gone[:-MOST_GONE]:
             del self._sessions[name]
 
-    async def _watch_session(self, session: Session) -> None:
+    async def _watch_session(self, session: TmuxSession) -> None:
         """One round; a tmux server that does not answer delays only its own."""
         try:
             await session.tend()
@@ -214,7 +215,7 @@ class Hub:
             except Exception:  # noqa: BLE001 - the edge of a task: one terminal's fault must not blind the watch
                 _log.exception("watching terminal %s failed", terminal.facts.id)
 
-    async def _watch_one(self, terminal: Terminal) -> None:
+    async def _watch_one(self, terminal: AgentTerminal) -> None:
         if terminal.ended:
             return
         if not terminal.is_running():

@@ -10,16 +10,18 @@ from typing import TypeVar
 from quintet.errors import ServerError
 from quintet.program import program
 from quintet.roles import ROLES
-from quintet.server.paths import Places, session_name
-from quintet.server.terminal.hub import Hub
-from quintet.server.terminal.terminal import MUTE
-from quintet.server.tmux.connection import find_tmux
+from quintet.server.names import session_name
+from quintet.server.state_folder import StateFolder
+from quintet.server.terminal.agent_terminal import MUTE
+from quintet.server.terminal.session_manager import SessionManager
+from quintet.server.tmux.connection import check_version, find_tmux
+from quintet.server.tmux.servers import is_dead
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Seat:
+class TerminalRow:
     """One terminal in the list."""
 
     session: str
@@ -35,20 +37,29 @@ class Seat:
     """stands for a whole session whose tmux server does not answer"""
 
 
-def roster() -> list[Seat]:
+def list_terminals() -> list[TerminalRow]:
     """All terminals, the newest session first."""
 
-    async def collect(hub: Hub) -> list[Seat]:
+    async def collect(hub: SessionManager) -> list[TerminalRow]:
         sessions = await hub.sessions()
         silent = [
-            Seat(
-                session.name, "-", "", "-", "-", "unknown", MUTE, 0.0, session.places.socket(session.name), silent=True
+            TerminalRow(
+                session.name,
+                "-",
+                "",
+                "-",
+                "-",
+                "unknown",
+                MUTE,
+                0.0,
+                session.state_folder.socket(session.name),
+                silent=True,
             )
             for session in sessions
             if session.silent
         ]
         return silent + [
-            Seat(
+            TerminalRow(
                 session.name,
                 terminal.facts.id,
                 terminal.pane,
@@ -57,7 +68,7 @@ def roster() -> list[Seat]:
                 (await terminal.report()).status,
                 terminal.facts.cwd,
                 terminal.facts.launched,
-                session.places.socket(session.name),
+                session.state_folder.socket(session.name),
             )
             for session in sessions
             if not session.silent
@@ -69,7 +80,7 @@ def roster() -> list[Seat]:
     return sorted(seats, key=lambda seat: (-newest[seat.session], seat.session, seat.launched))
 
 
-def choose(seats: list[Seat], role: str | None, session: str | None) -> list[Seat]:
+def choose_terminals(seats: list[TerminalRow], role: str | None, session: str | None) -> list[TerminalRow]:
     """The terminals of one session, or the one of a role in it."""
     if session is not None:
         found = [seat for seat in seats if seat.session == session_name(session)]
@@ -89,13 +100,13 @@ def choose(seats: list[Seat], role: str | None, session: str | None) -> list[Sea
     return matching
 
 
-def sessions_in(seats: list[Seat], wd: Path) -> list[str]:
+def sessions_in(seats: list[TerminalRow], wd: Path) -> list[str]:
     """The sessions that are of one directory alone."""
     elsewhere = {seat.session for seat in seats if seat.cwd != str(wd)}
     return list(dict.fromkeys(seat.session for seat in seats if seat.session not in elsewhere))
 
 
-def attach(seat: Seat, *, read_only: bool = False) -> None:
+def attach(seat: TerminalRow, *, read_only: bool = False) -> None:
     """Become a tmux client that shows the terminal."""
     _check_answers(seat)
     if not (os.isatty(0) and os.isatty(1)) or os.environ.get("TERM", "dumb") == "dumb":
@@ -108,30 +119,40 @@ def attach(seat: Seat, *, read_only: bool = False) -> None:
     )
 
 
-def read_output(seat: Seat) -> str:
+def read_output(seat: TerminalRow) -> str:
     """All that a terminal holds."""
     _check_answers(seat)
 
-    async def read(hub: Hub) -> str:
+    async def read(hub: SessionManager) -> str:
         _, terminal = await hub.terminal(seat.terminal_id)
         return await terminal.output()
 
     return _ask(read)
 
 
-def _check_answers(seat: Seat) -> None:
+def _check_answers(seat: TerminalRow) -> None:
     if seat.silent:
         raise ServerError(f"{seat.session}: {MUTE}; {program()} stop --session {seat.session} ends it")
 
 
-def stop(session: str) -> None:
+def end_session(session: str) -> None:
     """End a session."""
     _ask(lambda hub: hub.delete_session(session))
 
 
-def _ask(question: Callable[[Hub], Awaitable[T]]) -> T:
+def tmux_version() -> str:
+    """The release of tmux, for instance "3.4"; TmuxError where tmux is missing or too old."""
+    return check_version()
+
+
+def is_dead_socket(path: Path) -> bool:
+    """Whether a tmux server was here and nobody listens any more."""
+    return is_dead(path)
+
+
+def _ask(question: Callable[[SessionManager], Awaitable[T]]) -> T:
     async def ask() -> T:
-        hub = Hub(Places(), passive=True)
+        hub = SessionManager(StateFolder(), passive=True)
         try:
             return await question(hub)
         finally:

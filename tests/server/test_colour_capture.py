@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from quintet.server.terminal.picture import _only_colours
+from quintet.server.terminal.colour_capture import _only_colours
 from tests.server.rig import Rig
 
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 
-class Silence:
+class QuietTimer:
     """Begins anew with everything that the pane puts out."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -6,9 +6,9 @@ import pytest
 
 from quintet.api.status import TerminalStatus as Is
 from quintet.providers.base import TurnRecord
-from quintet.server.terminal.status import Evidence, judge
+from quintet.server.terminal.status import StatusEvidence, judge
 
-FRESH = Evidence(
+FRESH = StatusEvidence(
     ready=True, needs_user=False, turn=0, typing=False, shown=Is.IDLE, record=None, begun=False, settled=True
 )
 ASKED = replace(FRESH, turn=1)
@@ -49,5 +49,5 @@ STOPPED = TurnRecord(ended=True, final=False)
         (replace(ASKED, record=STOPPED, shown=Is.UNKNOWN), Is.COMPLETED),
     ],
 )
-def test_judge(seen: Evidence, status: Is) -> None:
+def test_judge(seen: StatusEvidence, status: Is) -> None:
     assert judge(seen) is status

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from quintet.providers.scripted.agent import Agent
-from quintet.providers.scripted.response import NOT_UTF8, write_response
-from quintet.providers.scripted.scenario import Part
+from quintet.providers.scripted.agent import ScriptedAgent
+from quintet.providers.scripted.response_file import NOT_UTF8, write_response
+from quintet.providers.scripted.scenario import RoleScript
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_only_what_was_written_is_logged(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("os.get_terminal_size", lambda: type("Size", (), {"columns": 80}))
-    agent = Agent(Part(log=str(tmp_path / "log")), "tester", None)
+    agent = ScriptedAgent(RoleScript(log=str(tmp_path / "log")), "tester", None)
     path.mkdir(parents=True)
     agent.write_response(path, "in the way of itself", "file", 0.0)
     assert "Is a directory" in " ".join(capfd.readouterr().out.split())

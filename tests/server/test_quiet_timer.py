@@ -3,7 +3,7 @@
 import pytest
 
 from quintet.providers.scripted.provider import ScriptedProvider
-from quintet.server.terminal.silence import Silence
+from quintet.server.terminal.quiet_timer import QuietTimer
 from tests.server.rig import Rig, until
 
 
@@ -16,7 +16,7 @@ class Clock:
 
 def test_output_ends_it() -> None:
     clock = Clock()
-    silence = Silence(clock)
+    silence = QuietTimer(clock)
     assert not silence.lasts(2.0), "what came before is not known"
     clock.now += 2.0
     assert silence.lasts(2.0)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from quintet import files
-from quintet.providers.base import Plan
+from quintet.providers.base import LaunchPlan
 
 _NOT_HANDED_ON: Final = frozenset(
     {"QUINTET_TOKEN", "TMUX", "TMUX_PANE", "TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TERMCAP", "COLUMNS",
@@ -27,7 +27,7 @@ def pane_environment(more: Mapping[str, str]) -> dict[str, str]:
     return {**kept, **{name: value for name, value in more.items() if name != "QUINTET_TOKEN"}}
 
 
-def prepare(folder: Path, cwd: Path, plan: Plan, environment: Mapping[str, str]) -> list[str]:
+def prepare(folder: Path, cwd: Path, plan: LaunchPlan, environment: Mapping[str, str]) -> list[str]:
     """Write what the plan asks for; the answer is the pane's command."""
     for name, text in plan.files.items():
         files.write(folder / name, text.encode("utf-8", "surrogateescape"))

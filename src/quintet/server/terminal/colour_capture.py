@@ -4,9 +4,9 @@ import re
 from typing import Final
 
 from quintet.api import models
-from quintet.server.errors import TmuxError
-from quintet.server.terminal.terminal import Terminal
+from quintet.server.terminal.agent_terminal import AgentTerminal
 from quintet.server.tmux.connection import HEIGHT, WIDTH, quote
+from quintet.server.tmux.errors import TmuxError
 
 _FORMAT: Final = "#{pane_width} #{pane_height} #{cursor_x} #{cursor_y} #{cursor_flag}"
 _ESCAPE = re.compile(
@@ -14,7 +14,7 @@ _ESCAPE = re.compile(
 )
 
 
-async def picture(terminal: Terminal) -> models.Picture:
+async def picture(terminal: AgentTerminal) -> models.Picture:
     """The pane as it is now; of a terminal that has ended, what it showed last."""
     if not terminal.ended:
         try:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from quintet.providers.base import Dialog
-from quintet.providers.reading import rows_of
+from quintet.providers.screen_rows import rows_of
 
 _HIGHLIGHTED = re.compile(r"│?\s{0,3}[›❯>]\s+(?:\d{1,2}\. )?(?=\S)")
 _PLAIN = re.compile(r"│?\s{2,6}(?:\d{1,2}\. )?(?=\S)")
@@ -20,7 +20,7 @@ _REACH = 12
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownDialog:
     """A dialog that some release shows."""
 
     text: re.Pattern[str]
@@ -33,7 +33,7 @@ class Known:
     """what the user must do, where we must not choose"""
 
 
-def find_dialog(text: str, known: Sequence[Known]) -> Dialog | None:
+def find_startup_dialog(text: str, known: Sequence[KnownDialog]) -> Dialog | None:
     """The first known dialog on a screen, with the keys for the next step towards its answer."""
     rows = last_dialog(rows_of(text))
     shown = " ".join(" ".join(rows).split())

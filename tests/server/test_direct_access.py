@@ -17,15 +17,15 @@ from click.testing import CliRunner
 from quintet.cli.commands import attach_command, logs_command, ps_command, stop_command
 from quintet.errors import ServerError
 from quintet.processes import has_ended
-from quintet.server.paths import Places
-from quintet.server.tmux.connection import check_version
+from quintet.server.state_folder import StateFolder
+from quintet.server.tmux.connection import _check_release
 from tests.server.rig import Rig, until
 
 
 @pytest.fixture
 def home(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Rig:
     """The rig's directory as this user's own."""
-    monkeypatch.setattr("quintet.server.paths.default_root", lambda: rig.places.root)
+    monkeypatch.setattr("quintet.server.state_folder.default_root", lambda: rig.state_folder.root)
     return rig
 
 
@@ -53,7 +53,7 @@ def test_ps_logs_and_stop(home: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ServerError, match="no session other"):
         run(logs_command, "tester", "--session", "other")
     assert run(stop_command) == "Ended cao-t.\n"
-    assert home.places.session_names() == []
+    assert home.state_folder.session_names() == []
     with pytest.raises(ServerError, match="no terminals"):
         run(attach_command, "programmer")
     home.start()
@@ -64,14 +64,14 @@ def test_stop_without_a_name_ends_all_sessions_of_the_directory(home: Rig, monke
     home.terminal(session="one")
     home.terminal(session="two")
     assert run(stop_command) == "Ended cao-two.\nEnded cao-one.\n"
-    assert home.places.session_names() == []
+    assert home.state_folder.session_names() == []
 
 
 def test_the_session_of_a_run_has_no_prefix(home: Rig) -> None:
     name = "20260101-000000-abcdef-0123"
     made = home.http.post("/sessions", params={**home.wish(), "session_name": name}).json()
     assert made["session_name"] == name
-    assert home.places.session_names() == [name]
+    assert home.state_folder.session_names() == [name]
     assert home.http.get(f"/sessions/{name}").status_code == 200
     assert run(stop_command, "--session", name) == f"Ended {name}.\n"
 
@@ -110,7 +110,7 @@ def test_stop_ends_nothing_of_another_directory(home: Rig, monkeypatch: pytest.M
     monkeypatch.chdir(home.wd)
     assert home.status(one) == "idle"
     assert run(stop_command, "--all") == "Ended cao-one.\n"
-    assert home.places.session_names() == []
+    assert home.state_folder.session_names() == []
 
 
 def test_a_session_that_does_not_answer(home: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,8 +131,8 @@ def test_a_session_that_does_not_answer(home: Rig, monkeypatch: pytest.MonkeyPat
     finally:
         if not has_ended(pid):
             os.kill(pid, signal.SIGCONT)
-    assert home.places.session_names() == []
-    assert not list(home.places.terminals.iterdir())
+    assert home.state_folder.session_names() == []
+    assert not list(home.state_folder.terminals.iterdir())
     home.start()
 
 
@@ -189,14 +189,14 @@ def _drain(descriptor: int) -> str:
 def test_the_place_is_short_enough_for_a_socket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     deep = tmp_path / ("x" * 80)
     monkeypatch.setenv("XDG_STATE_HOME", str(deep))
-    first = Places()
+    first = StateFolder()
     assert len(os.fsencode(first.socket("cao-" + "y" * 60))) <= 103
-    assert Places().root == first.root
+    assert StateFolder().root == first.root
     monkeypatch.setenv("XDG_STATE_HOME", str(deep) + "2")
-    assert Places().root != first.root
-    for places in (first, Places()):
-        assert json.dumps(places.session_names()) == "[]"
-        for folder in (places.sockets, places.terminals, places.root):
+    assert StateFolder().root != first.root
+    for state_folder in (first, StateFolder()):
+        assert json.dumps(state_folder.session_names()) == "[]"
+        for folder in (state_folder.sockets, state_folder.terminals, state_folder.root):
             folder.rmdir()
 
 
@@ -210,11 +210,11 @@ def test_a_missing_or_old_tmux(rig: Rig, monkeypatch: pytest.MonkeyPatch, progra
     if program:
         (folder / "tmux").write_text(f"#!/bin/sh\n{program}\n", encoding="utf-8")
         (folder / "tmux").chmod(0o755)
-    check_version.cache_clear()
+    _check_release.cache_clear()
     monkeypatch.setenv("PATH", str(folder))
     answer = rig.http.post("/sessions", params=rig.wish())
     monkeypatch.undo()
-    check_version.cache_clear()
+    _check_release.cache_clear()
     assert answer.status_code == 500
     assert words in answer.json()["detail"]
     assert rig.http.get("/sessions").json() == []

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from quintet.providers.limits import reset_time
+from quintet.providers.reset_times import reset_time
 
 SAID = datetime(2026, 3, 1, 22, 30, 20, tzinfo=UTC).timestamp()
 

@@ -18,9 +18,9 @@ import pytest
 
 from quintet.api.client import ApiClient
 from quintet.errors import Refused, ServerError
-from quintet.server.http.client import client_of
+from quintet.server.http.client import client_for
 from quintet.server.http.serve import serve
-from quintet.server.http.tokens import FOLDER, find_server, find_token, leave_token
+from quintet.server.http.token_files import FOLDER, find_server, find_token, publish_token
 from tests.server.rig import until
 from tests.watch.scripted import Scripted, scripted, story
 
@@ -133,7 +133,7 @@ def test_several_servers_have_a_token_each(project: Scripted) -> None:
     crossed = httpx.get(f"{one}/sessions", headers={"Authorization": f"Bearer {tokens[1]}"}, trust_env=False)
     assert crossed.status_code == 401
     for url in (one, two, one.replace("127.0.0.1", "localhost")):
-        client = client_of(url, "")
+        client = client_for(url, "")
         client.health()
         client.check_token()
         client.close()
@@ -187,7 +187,7 @@ class Eavesdropper(BaseHTTPRequestHandler):
 
 def test_a_killed_servers_token_is_sent_to_nobody(project: Scripted) -> None:
     server, url = started(project)
-    client = client_of(url, "")
+    client = client_for(url, "")
     client.health()
     server.send_signal(signal.SIGKILL)
     server.wait()
@@ -195,7 +195,7 @@ def test_a_killed_servers_token_is_sent_to_nobody(project: Scripted) -> None:
     Eavesdropper.heard.clear()
     with ThreadingHTTPServer(("127.0.0.1", int(url.rpartition(":")[2])), Eavesdropper) as foreign:
         threading.Thread(target=foreign.serve_forever, daemon=True).start()
-        for one in (client, client_of(url, "")):
+        for one in (client, client_for(url, "")):
             with pytest.raises(Refused):
                 one.get_terminal("deadbeef")
             one.close()
@@ -222,13 +222,13 @@ def test_a_killed_servers_token_is_sent_to_nobody(project: Scripted) -> None:
     ],
 )
 def test_it_is_for_one_address_alone(tmp_path: Path, url: str) -> None:
-    with leave_token(tmp_path, "127.0.0.1", 4711, TOKEN):
+    with publish_token(tmp_path, "127.0.0.1", 4711, TOKEN):
         assert find_token("http://127.0.0.1:4711", tmp_path) == TOKEN
         assert find_token(url.format(port=4711), tmp_path) == ""
 
 
 def test_localhost_becomes_the_servers_own_address(tmp_path: Path) -> None:
-    with leave_token(tmp_path, "::1", 4711, TOKEN):
+    with publish_token(tmp_path, "::1", 4711, TOKEN):
         assert find_server("http://localhost:4711/", tmp_path) == ("http://[::1]:4711/", TOKEN)
         assert find_token("http://localhost:4711", tmp_path) == "", "where that leads is not known"
 
@@ -250,7 +250,7 @@ def test_what_is_no_file_of_ours_is_refused_in_one_line(tmp_path: Path, how: str
     spoilt(path, how)
     with (
         pytest.raises(ServerError, match=r"4711\.json: .*remove it") as refused,
-        leave_token(tmp_path, "127.0.0.1", 4711, TOKEN),
+        publish_token(tmp_path, "127.0.0.1", 4711, TOKEN),
     ):
         pytest.fail("it was taken")
     assert "\n" not in str(refused.value)
@@ -260,8 +260,8 @@ def test_what_is_no_file_of_ours_is_refused_in_one_line(tmp_path: Path, how: str
 
 
 def test_a_file_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with leave_token(tmp_path, "127.0.0.1", 4711, TOKEN):
-        monkeypatch.setattr("quintet.server.http.tokens.os.getuid", lambda: os.geteuid() + 1)
+    with publish_token(tmp_path, "127.0.0.1", 4711, TOKEN):
+        monkeypatch.setattr("quintet.server.http.token_files.os.getuid", lambda: os.geteuid() + 1)
         with pytest.raises(ServerError, match="is not a file of yours; remove it"):
             find_server("http://127.0.0.1:4711", tmp_path)
 
@@ -271,15 +271,15 @@ def test_a_file_that_was_readable_by_others_is_made_private(tmp_path: Path) -> N
     path.parent.mkdir()
     path.write_text("x" * 5000)
     path.chmod(0o644)
-    with leave_token(tmp_path, "127.0.0.1", 4711, TOKEN):
+    with publish_token(tmp_path, "127.0.0.1", 4711, TOKEN):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert find_token("http://127.0.0.1:4711", tmp_path) == TOKEN
 
 
 def test_two_at_one_address_do_not_take_each_others_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quintet.server.http.tokens.LOCK_SECONDS", 0.0)
-    with leave_token(tmp_path, "127.0.0.1", 4711, TOKEN):
-        with pytest.raises(ServerError, match="another server"), leave_token(tmp_path, "127.0.0.1", 4711, "b"):
+    monkeypatch.setattr("quintet.server.http.token_files.LOCK_SECONDS", 0.0)
+    with publish_token(tmp_path, "127.0.0.1", 4711, TOKEN):
+        with pytest.raises(ServerError, match="another server"), publish_token(tmp_path, "127.0.0.1", 4711, "b"):
             pytest.fail("it was taken")
         assert find_token("http://127.0.0.1:4711", tmp_path) == TOKEN
 

@@ -1,8 +1,7 @@
-"""Where the server keeps its sockets and folders: private to the user, with paths short enough for a socket."""
+"""The private folder of the server: the sockets of tmux and the folders of the terminals."""
 
 import hashlib
 import os
-import re
 import shutil
 import stat
 from contextlib import suppress
@@ -10,46 +9,15 @@ from pathlib import Path
 from typing import Final
 
 from quintet.errors import ServerError
-from quintet.server.errors import BadRequest
+from quintet.server.names import LONGEST_NAME, is_session_name
 
-PREFIX: Final = "cao-"
-"""how the names of all sessions begin that are not a run's own, as CAO's clients expect"""
-LONGEST_NAME: Final = 64
 PROJECT: Final = "project"
 """the file in a terminal's folder that names its working directory: tmux no longer tells when the terminal is gone"""
 _LONGEST_SOCKET: Final = 103
 """bytes of a socket's path (macOS; Linux allows 107)"""
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
-_PROFILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
-_RUN = re.compile(rf"(?:{PREFIX})?(\d{{8}}-\d{{6}}-[0-9a-f]{{6}})-[0-9a-f]{{4}}")
-"""the name that a run gives to its session; in earlier versions it had the prefix, too"""
 
 
-def run_of(session: str) -> str:
-    """The id of the run that has named a session; empty for any other session."""
-    found = _RUN.fullmatch(session)
-    return found[1] if found else ""
-
-
-def session_name(name: str) -> str:
-    """The full name of a session: a run's own as it is, any other with the prefix.
-
-    Nothing that tmux reads as a target or an option passes.
-    """
-    full = name if name.startswith(PREFIX) or run_of(name) else PREFIX + name
-    if not _NAME.fullmatch(name) or not _NAME.fullmatch(full):
-        raise BadRequest(f"Invalid session_name: {name[:80]!r}")
-    return full
-
-
-def profile_name(name: str) -> str:
-    """A profile's name: no path, no option."""
-    if not _PROFILE.fullmatch(name):
-        raise BadRequest(f"Invalid agent_profile: {name[:80]!r}")
-    return name
-
-
-class Places:
+class StateFolder:
     """One private directory with the sockets and the terminals' folders."""
 
     def __init__(self, root: Path | None = None) -> None:
@@ -98,8 +66,7 @@ class Places:
 
     def session_names(self) -> list[str]:
         """The sessions that have a socket, dead or alive; tmux puts a `.lock` beside one while it starts a server."""
-        names = (path.name for path in self.sockets.iterdir())
-        return sorted(name for name in names if _NAME.fullmatch(name) and session_name(name) == name)
+        return sorted(path.name for path in self.sockets.iterdir() if is_session_name(path.name))
 
 
 def default_root() -> Path:
