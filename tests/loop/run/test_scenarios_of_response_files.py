@@ -1,4 +1,4 @@
-"""Seed 000, response files: the real command against a scripted server."""
+"""Scenarios of the seeds about response files: the real command against a scripted server."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +19,8 @@ def project(tmp_path: Path) -> Iterator[Project]:
         yield made
 
 
-def test_000_each_role_resolves_to_the_correct_file(project: Project) -> None:
+@pytest.mark.scenario("000", "Each role resolves to the correct file")
+def test_each_role_resolves_to_the_correct_file(project: Project) -> None:
     assert project.run().code == 0
     named = {role.output: response_path(text) for role, text in project.stub.prompts}
     folder = project.wd / ".tmp" / "agent-responses"
@@ -32,7 +33,8 @@ def test_000_each_role_resolves_to_the_correct_file(project: Project) -> None:
     }
 
 
-def test_000_stale_file_from_previous_run_exists(project: Project) -> None:
+@pytest.mark.scenario("000", "Stale file from previous run exists")
+def test_a_stale_file_of_an_earlier_run_is_archived(project: Project) -> None:
     """SPEC.md: it is moved to the archive, not deleted; at its old path it is gone."""
     stale = project.response_file(ANALYST)
     stale.parent.mkdir(parents=True)
@@ -48,20 +50,23 @@ def test_000_stale_file_from_previous_run_exists(project: Project) -> None:
     assert "001-analyst-stale.md" in done.out
 
 
-def test_000_no_stale_file_exists(project: Project) -> None:
+@pytest.mark.scenario("000", "No stale file exists")
+def test_no_stale_file_exists(project: Project) -> None:
     done = project.run()
     assert done.code == 0
     assert "stale" not in done.text
     assert not [name for name in project.archived if "stale" in name]
 
 
-def test_000_directory_does_not_exist(project: Project) -> None:
+@pytest.mark.scenario("000", "Directory does not exist")
+def test_directory_does_not_exist(project: Project) -> None:
     assert not (project.wd / ".tmp").exists()
     assert project.run().code == 0
     assert (project.wd / ".tmp" / "agent-responses").is_dir()
 
 
-def test_000_agent_writes_response_file_and_terminal_becomes_idle(project: Project) -> None:
+@pytest.mark.scenario("000", "Agent writes response file and terminal becomes idle")
+def test_agent_writes_response_file_and_terminal_becomes_idle(project: Project) -> None:
     """SPEC.md: archived under sequence and role, and gone from its place."""
     project.stub.script[ANALYST] = [Turn(ANALYST_SUMMARY, then="idle")]
     assert project.run().code == 0
@@ -76,7 +81,8 @@ def test_000_agent_writes_response_file_and_terminal_becomes_idle(project: Proje
     assert not [role for role in ROLES if project.response_file(role).exists()]
 
 
-def test_000_agent_ignores_file_instruction_but_terminal_finishes_default_mode(project: Project) -> None:
+@pytest.mark.scenario("000", "Agent ignores file instruction but terminal finishes (default mode)")
+def test_agent_ignores_file_instruction_but_terminal_finishes_default_mode(project: Project) -> None:
     project.stub.script[ANALYST] = [Turn(None, screen="ANALYST_SUMMARY from the screen")]
     done = project.run(STRICT_FILE_HANDOFF="0", **QUICK_GIVING_UP)
     assert done.code == 0
@@ -85,7 +91,8 @@ def test_000_agent_ignores_file_instruction_but_terminal_finishes_default_mode(p
     assert project.roles == ONE_PASS
 
 
-def test_000_agent_ignores_file_instruction_but_terminal_finishes_strict_mode(project: Project) -> None:
+@pytest.mark.scenario("000", "Agent ignores file instruction but terminal finishes (strict mode)")
+def test_agent_ignores_file_instruction_but_terminal_finishes_strict_mode(project: Project) -> None:
     project.stub.script[ANALYST] = [Turn(None, screen="ANALYST_SUMMARY from the screen")]
     done = project.run(**QUICK_GIVING_UP)
     assert done.code == 1
@@ -97,7 +104,8 @@ def test_000_agent_ignores_file_instruction_but_terminal_finishes_strict_mode(pr
     assert "no response file" in project.state["last_error"]
 
 
-def test_000_terminal_enters_error_state(project: Project) -> None:
+@pytest.mark.scenario("000", "Terminal enters error state")
+def test_terminal_enters_error_state(project: Project) -> None:
     project.stub.script[PROGRAMMER] = [Turn(None, then="error")]
     done = project.run()
     assert done.code == 1
@@ -107,7 +115,8 @@ def test_000_terminal_enters_error_state(project: Project) -> None:
     assert project.state["last_error"]
 
 
-def test_000_timeout_with_terminal_still_processing(project: Project) -> None:
+@pytest.mark.scenario("000", "Timeout with terminal still processing")
+def test_timeout_with_terminal_still_processing(project: Project) -> None:
     project.stub.script[TESTER] = [Turn(None, work=60)]
     done = project.run(RESPONSE_TIMEOUT="2")
     assert done.code == 1
@@ -116,7 +125,8 @@ def test_000_timeout_with_terminal_still_processing(project: Project) -> None:
     assert project.state["final_status"] == "RUNNING"
 
 
-def test_000_analyst_prompt_includes_file_instruction(project: Project) -> None:
+@pytest.mark.scenario("000", "Analyst prompt includes file instruction")
+def test_analyst_prompt_includes_file_instruction(project: Project) -> None:
     assert project.run(WD=".").code == 0
     role, text = project.stub.prompts[0]
     assert role is ANALYST
@@ -125,14 +135,16 @@ def test_000_analyst_prompt_includes_file_instruction(project: Project) -> None:
     assert project.response_file(ANALYST).is_absolute()
 
 
-def test_000_all_five_agent_roles_have_file_instructions(project: Project) -> None:
+@pytest.mark.scenario("000", "All five agent roles have file instructions")
+def test_all_five_agent_roles_have_file_instructions(project: Project) -> None:
     assert project.run().code == 0
     assert [role for role, _ in project.stub.prompts] == list(ROLES)
     for role, text in project.stub.prompts:
         assert str(project.response_file(role)) in text[text.index("RESPONSE FILE INSTRUCTION") :]
 
 
-def test_000_normal_send_and_wait_flow(project: Project) -> None:
+@pytest.mark.scenario("000", "Normal send-and-wait flow")
+def test_normal_send_and_wait_flow(project: Project) -> None:
     """Cleared, sent, waited for, returned: for every role of one run."""
     for role in ROLES:
         path = project.response_file(role)

@@ -1,4 +1,9 @@
-"""Every scenario of the five seed documents (002 has none), and what became of those without a test here."""
+"""Every scenario of the five seed documents (002 has none); a test names its scenario with `pytest.mark.scenario`."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
 
 SCENARIOS: dict[str, tuple[str, ...]] = {
     "000": (
@@ -113,14 +118,31 @@ OVERRULED: dict[tuple[str, str], str] = {
         "Active work UI correctly blocks idle detection",
     ): "where the CLI draws it, not in an answer that quotes it",
 }
-"""scenarios that SPEC.md overrules, each with the reason; where one has a test, it holds what SPEC.md says instead"""
+"""scenarios that the specification overrules, each with what stands instead; their tests check that"""
 
-NOT_YET: dict[tuple[str, str], str] = {}
-"""scenarios whose tests come with a later issue, each with its title"""
+TESTS: Final = Path(__file__).parent
 
-BESIDE: dict[tuple[str, str], str] = {
-    ("003", "Active work UI counts only where Codex draws it"): "SPEC.md, conflicts",
-    ("004", "After a bypass FAIL still goes to the programmer"): "SPEC.md, roles and prompts",
-    ("004", "A state of another tool restarts its phase in a folder of its own"): "SPEC.md, state",
-}
-"""what SPEC.md adds to the seeds and is tested beside their scenarios, with the place"""
+
+def marked() -> dict[tuple[str, str], list[str]]:
+    """By scenario the tests that name it, as `file::function`, found in the source of all tests."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for path in sorted(TESTS.rglob("test_*.py")):
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(function, ast.FunctionDef):
+                continue
+            for mark in function.decorator_list:
+                if isinstance(mark, ast.Call) and ast.unparse(mark.func) == "pytest.mark.scenario":
+                    document, name = (ast.literal_eval(argument) for argument in mark.args)
+                    test = f"{path.relative_to(TESTS.parent)}::{function.name}"
+                    found.setdefault((document, name), []).append(test)
+    return found
+
+
+def listing() -> Iterator[str]:
+    """One line for each scenario, and below it one for each of its tests."""
+    tests = marked()
+    for document, names in SCENARIOS.items():
+        for name in names:
+            reason = OVERRULED.get((document, name))
+            yield f"{document}  {name}{f'  (overruled: {reason})' if reason else ''}"
+            yield from (f"       {test}" for test in tests.get((document, name), ["no test"]))

@@ -1,4 +1,4 @@
-"""Seed 001, the orchestrator: the scenarios that the real command shows against a scripted server."""
+"""Scenarios of the seeds about a whole run: the real command against a scripted server."""
 
 import json
 import signal
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quintet.roles import PROGRAMMER, ROLES, TESTER
+from quintet.roles import ANALYST, PROGRAMMER, ROLES, TESTER
 from tests.stub.project import ONE_PASS, RETRY, Project, finish, project_in, turns
 from tests.stub.replies import FAIL, PASS, TASK
 from tests.stub.server import Turn
@@ -27,7 +27,8 @@ def interrupted(project: Project, prompts: int) -> None:
     assert finish(process).code == 130
 
 
-def test_001_create_session_returns_terminal_id_and_session_name(project: Project) -> None:
+@pytest.mark.scenario("001", "Create session returns terminal ID and session name")
+def test_create_session_returns_terminal_id_and_session_name(project: Project) -> None:
     assert project.run().code == 0
     (call,) = project.stub.of("POST", "/sessions")
     assert call.params["provider"] == "codex"
@@ -37,7 +38,8 @@ def test_001_create_session_returns_terminal_id_and_session_name(project: Projec
     assert project.state["terminals"]["analyst"]["id"] == "00000001"
 
 
-def test_001_send_input_to_terminal(project: Project) -> None:
+@pytest.mark.scenario("001", "Send input to terminal")
+def test_send_input_to_terminal(project: Project) -> None:
     assert project.run().code == 0
     calls = [call for call in project.stub.of("POST", "/input") if not call.params["message"].startswith("/")]
     ids = [project.state["terminals"][name]["id"] for name in ONE_PASS]
@@ -45,13 +47,15 @@ def test_001_send_input_to_terminal(project: Project) -> None:
     assert all("RESPONSE FILE INSTRUCTION" in call.params["message"] for call in calls)
 
 
-def test_001_first_send_includes_full_summary(project: Project) -> None:
+@pytest.mark.scenario("001", "First send includes full summary")
+def test_first_send_includes_full_summary(project: Project) -> None:
     assert project.run().code == 0
     with_summary = [role.name for role, text in project.stub.prompts if "Add a greeting." in text]
     assert with_summary == ONE_PASS[:4]
 
 
-def test_001_repeat_send_returns_condensed(project: Project) -> None:
+@pytest.mark.scenario("001", "Repeat send returns condensed")
+def test_repeat_send_returns_condensed(project: Project) -> None:
     project.stub.script[TESTER] = turns(FAIL, PASS)
     assert project.run().code == 0
     again = [text for role, text in project.stub.prompts if role is PROGRAMMER][1]
@@ -59,7 +63,8 @@ def test_001_repeat_send_returns_condensed(project: Project) -> None:
     assert "(Same as initial turn -- refer to your conversation history.)" in again
 
 
-def test_001_pass_exits_with_code_0(project: Project) -> None:
+@pytest.mark.scenario("001", "PASS exits with code 0")
+def test_pass_exits_with_code_0(project: Project) -> None:
     done = project.run()
     assert done.code == 0
     assert done.err == ""
@@ -67,11 +72,13 @@ def test_001_pass_exits_with_code_0(project: Project) -> None:
     assert project.state["outputs"]["tester"] == PASS
 
 
-def test_001_fail_loops_back_to_analyst(project: Project) -> None:
-    """SPEC.md: FAIL goes to the programmer of the next round, never to the analyst."""
+@pytest.mark.scenario("001", "FAIL loops back to analyst")
+def test_fail_goes_to_the_programmer_and_never_back_to_the_analyst(project: Project) -> None:
+    """The seed's scenario is overruled."""
     project.stub.script[TESTER] = turns(FAIL, FAIL, PASS)
     assert project.run().code == 0
     assert project.roles == [*ONE_PASS, *RETRY, *RETRY]
+    assert project.roles.count(ANALYST.name) == 1
     assert project.state["current_round"] == 3
     retry = project.stub.prompts[5][1]
     assert "Test failure feedback:" in retry
@@ -80,7 +87,8 @@ def test_001_fail_loops_back_to_analyst(project: Project) -> None:
     assert "System analyst handoff:" not in retry
 
 
-def test_001_max_rounds_exhausted_exits_with_code_1(project: Project) -> None:
+@pytest.mark.scenario("001", "MAX_ROUNDS exhausted exits with code 1")
+def test_max_rounds_exhausted_exits_with_code_1(project: Project) -> None:
     project.stub.script[TESTER] = turns(FAIL)
     done = project.run(MAX_ROUNDS="2")
     assert done.code == 1
@@ -89,14 +97,16 @@ def test_001_max_rounds_exhausted_exits_with_code_1(project: Project) -> None:
     assert "FAIL in round 2" in done.out
 
 
-def test_001_missing_analyst_output_falls_back_to_analyst_phase(project: Project) -> None:
+@pytest.mark.scenario("001", "Missing analyst output falls back to analyst phase")
+def test_missing_analyst_output_falls_back_to_analyst_phase(project: Project) -> None:
     interrupted(project, 3)
     project.change_state(outputs={}, dispatched="")
     assert project.run().code == 0
     assert project.roles == [*ONE_PASS[:3], *ONE_PASS]
 
 
-def test_001_sigint_saves_state(project: Project) -> None:
+@pytest.mark.scenario("001", "SIGINT saves state")
+def test_sigint_saves_state(project: Project) -> None:
     project.stub.script[TESTER] = [Turn(None, work=60)]
     process = project.start()
     project.prompt_number(5)
@@ -111,13 +121,15 @@ def test_001_sigint_saves_state(project: Project) -> None:
     assert project.stub.of("POST", "/exit") == []
 
 
-def test_001_cleanup_exits_terminals_when_enabled(project: Project) -> None:
+@pytest.mark.scenario("001", "Cleanup exits terminals when enabled")
+def test_cleanup_exits_terminals_when_enabled(project: Project) -> None:
     assert project.run(CLEANUP_ON_EXIT="1").code == 0
     exits = {call.path for call in project.stub.of("POST", "/exit")}
     assert exits == {f"/terminals/{number:08x}/exit" for number in range(1, 6)}
 
 
-def test_001_new_run_creates_5_terminals(project: Project) -> None:
+@pytest.mark.scenario("001", "New run creates 5 terminals")
+def test_new_run_creates_5_terminals(project: Project) -> None:
     assert project.run().code == 0
     assert len(project.stub.of("POST", "/sessions")) == 1
     added = project.stub.of("POST", "/sessions/stub-session/terminals")
@@ -126,7 +138,8 @@ def test_001_new_run_creates_5_terminals(project: Project) -> None:
     assert [terminal.role for terminal in project.stub.terminals.values()] == list(ROLES)
 
 
-def test_001_resume_with_unreachable_terminal_fails(project: Project) -> None:
+@pytest.mark.scenario("001", "Resume with unreachable terminal fails")
+def test_resume_with_unreachable_terminal_fails(project: Project) -> None:
     interrupted(project, 3)
     del project.stub.terminals["00000004"]
     done = project.run()
@@ -138,7 +151,8 @@ def test_001_resume_with_unreachable_terminal_fails(project: Project) -> None:
     assert len(project.stub.prompts) == 3
 
 
-def test_001_auto_resume_when_state_file_has_running_status(project: Project) -> None:
+@pytest.mark.scenario("001", "Auto-resume when state file has RUNNING status")
+def test_auto_resume_when_state_file_has_running_status(project: Project) -> None:
     interrupted(project, 3)
     done = project.run()
     assert done.code == 0
@@ -160,22 +174,26 @@ def no_auto_resume(project: Project, status: str) -> None:
     assert kept == first, "the next run archives the state of the last"
 
 
-def test_001_no_auto_resume_when_state_file_has_pass_status(project: Project) -> None:
+@pytest.mark.scenario("001", "No auto-resume when state file has PASS status")
+def test_no_auto_resume_when_state_file_has_pass_status(project: Project) -> None:
     no_auto_resume(project, "PASS")
 
 
-def test_001_no_auto_resume_when_state_file_has_fail_status(project: Project) -> None:
+@pytest.mark.scenario("001", "No auto-resume when state file has FAIL status")
+def test_no_auto_resume_when_state_file_has_fail_status(project: Project) -> None:
     no_auto_resume(project, "FAIL")
 
 
-def test_001_no_auto_resume_when_no_state_file_exists(project: Project) -> None:
+@pytest.mark.scenario("001", "No auto-resume when no state file exists")
+def test_no_auto_resume_when_no_state_file_exists(project: Project) -> None:
     assert not project.state_file.exists()
     assert project.run().code == 0
     assert len(project.stub.of("POST", "/sessions")) == 1
     assert project.roles == ONE_PASS
 
 
-def test_001_state_roundtrip(project: Project) -> None:
+@pytest.mark.scenario("001", "State roundtrip")
+def test_state_roundtrip(project: Project) -> None:
     """Everything that the seed names is in the file, and a resumed run goes on with all of it."""
     interrupted(project, 4)
     before = project.state
@@ -195,14 +213,16 @@ def test_001_state_roundtrip(project: Project) -> None:
 
 
 @pytest.mark.parametrize("damaged", ["two", -3, True])
-def test_001_invalid_round_in_state_file_defaults_to_1(project: Project, damaged: object) -> None:
+@pytest.mark.scenario("001", "Invalid round in state file defaults to 1")
+def test_invalid_round_in_state_file_defaults_to_1(project: Project, damaged: object) -> None:
     project.saved_run(current_round=damaged)
     assert project.run().code == 0
     assert project.state["current_round"] == 1
 
 
 @pytest.mark.parametrize("damaged", ["testing", None])
-def test_001_invalid_phase_in_state_file_defaults_to_analyst(project: Project, damaged: object) -> None:
+@pytest.mark.scenario("001", "Invalid phase in state file defaults to analyst")
+def test_invalid_phase_in_state_file_defaults_to_analyst(project: Project, damaged: object) -> None:
     project.saved_run(current_phase=damaged)
     assert project.run().code == 0
     assert project.roles == ONE_PASS

@@ -1,4 +1,4 @@
-"""Seed 003, waiting made safe, as it shows from outside. The exact times are in tests/loop/test_handoff.py."""
+"""Scenarios of the seeds about waiting, as it shows from outside. Exact times are tested with a simulated clock."""
 
 import threading
 from collections.abc import Iterator
@@ -31,14 +31,16 @@ def polls(stub: Stub) -> int:
     return sum(call.method == "GET" and call.path == path for call in calls[sent:])
 
 
-def test_003_agent_writes_response_file_and_terminal_becomes_idle(project: Project) -> None:
+@pytest.mark.scenario("003", "Agent writes response file and terminal becomes idle")
+def test_agent_writes_response_file_and_terminal_becomes_idle(project: Project) -> None:
     project.stub.script[ANALYST] = [Turn(ANALYST_SUMMARY, rest_after=0.3, then="idle")]
     assert project.run().code == 0
     assert (project.archive / "001-analyst.md").read_text() == ANALYST_SUMMARY
     assert not project.response_file(ANALYST).exists()
 
 
-def test_003_startup_guard_blocks_premature_grace_timer(project: Project) -> None:
+@pytest.mark.scenario("003", "Startup guard blocks premature grace timer")
+def test_startup_guard_blocks_premature_grace_timer(project: Project) -> None:
     """The terminal shows the status of the turn before for longer than the grace, then works, then answers."""
     begin = threading.Event()
     project.stub.script[ANALYST] = [Turn(ANALYST_SUMMARY, seen="completed", act=lambda: (begin.wait(30), None)[1])]
@@ -52,13 +54,15 @@ def test_003_startup_guard_blocks_premature_grace_timer(project: Project) -> Non
     assert "not seen at work" not in done.out
 
 
-def test_003_agent_starts_processing_and_then_completes(project: Project) -> None:
+@pytest.mark.scenario("003", "Agent starts processing and then completes")
+def test_agent_starts_processing_and_then_completes(project: Project) -> None:
     project.stub.first_status = "completed"
     assert project.run(IDLE_GRACE_SECONDS="5").code == 0
     assert project.roles == ONE_PASS
 
 
-def test_003_startup_timeout_releases_guard(project: Project) -> None:
+@pytest.mark.scenario("003", "Startup timeout releases guard")
+def test_startup_timeout_releases_guard(project: Project) -> None:
     project.stub.script[ANALYST] = [Turn(None, seen="completed")]
     done = project.run(IDLE_GRACE_SECONDS="0.3")
     assert done.code == 1
@@ -68,21 +72,24 @@ def test_003_startup_timeout_releases_guard(project: Project) -> None:
     assert released["seconds"] >= 0.3
 
 
-def test_003_response_file_appears_during_startup_guard(project: Project) -> None:
+@pytest.mark.scenario("003", "Response file appears during startup guard")
+def test_response_file_appears_during_startup_guard(project: Project) -> None:
     project.stub.script[ANALYST] = [Turn(ANALYST_SUMMARY, seen="idle", then="idle")]
     done = project.run(IDLE_GRACE_SECONDS="3600")
     assert done.code == 0
     assert "not seen at work" not in done.out
 
 
-def test_003_agent_ignores_file_instruction_but_terminal_finishes_default_mode(project: Project) -> None:
+@pytest.mark.scenario("003", "Agent ignores file instruction but terminal finishes (default mode)")
+def test_agent_ignores_file_instruction_but_terminal_finishes_default_mode(project: Project) -> None:
     project.stub.script[TESTER] = [Turn(None, screen=PASS)]
     assert project.run(STRICT_FILE_HANDOFF="no", IDLE_GRACE_SECONDS="0.2").code == 0
     assert project.state["outputs"]["tester"] == PASS
     assert project.events("reply_taken")[-1]["source"] == "screen"
 
 
-def test_003_agent_ignores_file_instruction_but_terminal_finishes_strict_mode(project: Project) -> None:
+@pytest.mark.scenario("003", "Agent ignores file instruction but terminal finishes (strict mode)")
+def test_agent_ignores_file_instruction_but_terminal_finishes_strict_mode(project: Project) -> None:
     project.stub.script[TESTER] = [Turn(None, screen=PASS)]
     done = project.run(IDLE_GRACE_SECONDS="0.2")
     assert done.code == 1
@@ -90,7 +97,8 @@ def test_003_agent_ignores_file_instruction_but_terminal_finishes_strict_mode(pr
     assert project.stub.of("GET", "/output") == []
 
 
-def test_003_terminal_enters_error_state(project: Project) -> None:
+@pytest.mark.scenario("003", "Terminal enters error state")
+def test_terminal_enters_error_state(project: Project) -> None:
     project.stub.script[TESTER] = [Turn(PASS, then="error")]
     done = project.run()
     assert done.code == 1
@@ -98,14 +106,16 @@ def test_003_terminal_enters_error_state(project: Project) -> None:
     assert project.state["outputs"]["tester"] == ""
 
 
-def test_003_timeout_with_terminal_still_processing(project: Project) -> None:
+@pytest.mark.scenario("003", "Timeout with terminal still processing")
+def test_timeout_with_terminal_still_processing(project: Project) -> None:
     project.stub.script[ANALYST] = [Turn(None, work=60)]
     done = project.run(RESPONSE_TIMEOUT="0.4")
     assert done.code == 1
     assert "processing" in done.err
 
 
-def test_003_waiting_user_answer_counts_as_agent_started(project: Project) -> None:
+@pytest.mark.scenario("003", "waiting_user_answer counts as agent started")
+def test_waiting_user_answer_counts_as_agent_started(project: Project) -> None:
     project.stub.script[ANALYST] = [Turn(None, seen="waiting_user_answer", work=0.3, then="idle")]
     done = project.run(IDLE_GRACE_SECONDS="0.5")
     assert done.code == 1
@@ -113,7 +123,8 @@ def test_003_waiting_user_answer_counts_as_agent_started(project: Project) -> No
     assert project.events("guard_released") == []
 
 
-def test_003_idle_grace_resets_on_processing_observation(project: Project) -> None:
+@pytest.mark.scenario("003", "Idle grace resets on processing observation")
+def test_idle_grace_resets_on_processing_observation(project: Project) -> None:
     """Idle and at work by turns, for longer than the grace in all."""
 
     def flicker() -> None:
