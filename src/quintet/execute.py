@@ -1,7 +1,7 @@
 """Carry out a run from its settings to its report: the one way to start a run for a command, a worker and a test."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -73,12 +73,15 @@ def execute(spec: RunSpec) -> Result:
         if isinstance(event, RunStopped):
             reasons.append(event.reason)
 
+    def warn(text: str) -> None:
+        driver.emit(Warned(text=text))
+
     check_settings(settings)
     with at_work(settings.wd), ExitStack() as servers:
-        connect = spec.connect or partial(_connect, settings.wd, servers)
+        connect = spec.connect or partial(_connect, settings, servers, warn)
         driver = Driver(settings, connect, [*spec.listeners, note_reason], spec.clock, spec.named_task)
         for warning in (*spec.warnings, *_missing_script(settings)):
-            driver.emit(Warned(text=warning))
+            warn(warning)
         for sentence in _rights(settings):
             driver.emit(Noted(text=sentence))
         code, state = driver.run(), driver.state
@@ -114,10 +117,13 @@ def _missing_script(settings: Settings) -> Iterator[str]:
         yield f"{', '.join(names)}: without a script they say only: Done.; set {SCENARIO_VARIABLE} to a scenario file"
 
 
-def _connect(wd: Path, servers: ExitStack, api: str, sessions: Sequence[str]) -> ApiClient:
+def _connect(
+    settings: Settings, servers: ExitStack, warn: Callable[[str], None], api: str, sessions: Sequence[str]
+) -> ApiClient:
     """A client of the server at the address; without an address, of a server that is started for this run."""
+    wd = settings.wd
     if api:
-        return client_for(api, str(wd))
+        return client_for(api, str(wd), None if api == settings.api else warn)
     from quintet.server.http.embedded import EmbeddedServer  # noqa: PLC0415 - half a second that a run with `api` saves
     from quintet.watch.dashboard.routes import DashboardRoutes  # noqa: PLC0415
 

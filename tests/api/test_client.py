@@ -1,12 +1,12 @@
 """The client, over a transport that answers what a test wants: exact requests, and what becomes of every answer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from urllib.parse import parse_qsl
 
 import httpx
 import pytest
 
-from quintet.api.client import LONGEST_QUERY, ApiClient
+from quintet.api.client import LONGEST_ANSWER, LONGEST_QUERY, ApiClient
 from quintet.api.status import TerminalStatus
 from quintet.errors import ApiError, MaybeDone, PassingFault, Refused, TerminalGone
 
@@ -47,6 +47,21 @@ def test_create_session() -> None:
         ("working_directory", "/pro ject"),
     ]
     assert (answer["id"], answer["session_name"]) == ("aa00bb11", "s")
+
+
+def test_an_answer_without_end_is_not_read_to_the_end() -> None:
+    sent = 0
+
+    def pieces() -> Iterator[bytes]:
+        nonlocal sent
+        while sent < 10 * LONGEST_ANSWER:
+            sent += 1_000_000
+            yield b"x" * 1_000_000
+
+    wire = Wire(lambda _: httpx.Response(200, content=pieces()))
+    with pytest.raises(Refused, match="the answer has more than 16 MB"):
+        wire.api.get_last_output("aa00bb11")
+    assert sent <= LONGEST_ANSWER + 1_000_000
 
 
 def test_create_session_with_everything() -> None:

@@ -282,8 +282,8 @@ def test_another_provider_than_configured_is_a_warning_that_names_both(stage: St
 def test_ending_tells_whether_the_server_has_answered(stage: Stage, saved: State) -> None:
     api = cast(ApiClient, stage.server)
     assert exit_terminals(api, saved)
-    stage.server.fault = lambda method, _: Refused("no such thing") if method == "exit" else None
-    assert exit_terminals(api, saved), "what cannot be ended by anybody is over"
+    stage.server.fault = lambda method, _: Refused("answered 401") if method == "exit" else None
+    assert not exit_terminals(api, saved), "whom the server does not know, it ends nothing for"
     stage.server.fault = lambda _, terminal: PassingFault("refused") if terminal == IDS[2] else None
     assert not exit_terminals(api, saved)
     assert end_session(api, State(session_name="s"))

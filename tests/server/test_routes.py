@@ -4,6 +4,7 @@ from datetime import datetime
 
 import pytest
 
+from quintet.server.terminal.agent_terminal import LONGEST_REPLY
 from quintet.server.tmux.errors import TmuxError
 from tests.server.rig import Rig, until
 
@@ -157,6 +158,16 @@ def test_the_output_is_full_or_the_last_reply(rig: Rig) -> None:
     assert answer.json()["mode"] == "full"
     assert "first" in answer.json()["output"]
     assert rig.http.get(f"/terminals/{terminal}/output?mode=tail").status_code == 422
+
+
+def test_a_very_long_last_reply_is_shortened_in_its_middle(rig: Rig) -> None:
+    reply = "the beginning\n" + "x" * (LONGEST_REPLY + 50) + "\nthe end"
+    terminal = rig.terminal([[{"reply": reply}]])
+    told = rig.ask(terminal, "go")
+    assert told.startswith("the beginning\nxxx")
+    assert told.endswith("xxx\nthe end")
+    assert f"\n[... {len(reply) - LONGEST_REPLY} characters are left out here ...]\n" in told
+    assert len(told) < LONGEST_REPLY + 100
 
 
 def test_the_working_directory(rig: Rig) -> None:

@@ -19,8 +19,11 @@ import pytest
 from quintet.api.client import ApiClient
 from quintet.errors import Refused, ServerError
 from quintet.server.http.client import client_for
+from quintet.server.http.dashboard_server import serve_dashboard
 from quintet.server.http.serve import serve
-from quintet.server.http.token_files import FOLDER, find_server, find_token, publish_token
+from quintet.server.http.token_files import FOLDER, find_server, find_token, publish_token, read_private
+from quintet.server.state_folder import StateFolder
+from quintet.watch.dashboard.routes import DashboardRoutes
 from tests.server.rig import until
 from tests.watch.scripted import Scripted, scripted, story
 
@@ -205,6 +208,41 @@ def test_a_killed_servers_token_is_sent_to_nobody(project: Scripted) -> None:
     assert len(files(project)) == 1, "the next server clears up"
 
 
+@pytest.mark.parametrize("given", [True, False])
+def test_the_token_in_the_variable_is_for_an_address_that_the_user_names(project: Scripted, given: bool) -> None:
+    """The state file names one too, and lies where agents can write."""
+    process = project.start("run", "--plain")
+    project.until_there("*/prompts/003-*.md")
+    process.kill()
+    process.wait()
+    project.kill_tmux()
+    state = project.wd / ".tmp" / "quintet-state.json"
+    Eavesdropper.heard.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Eavesdropper) as foreign:
+        threading.Thread(target=foreign.serve_forever, daemon=True).start()
+        api = f"http://127.0.0.1:{foreign.server_port}"
+        state.write_text(json.dumps(json.loads(state.read_text()) | {"api": api}), encoding="utf-8")
+        settings = {"QUINTET_TOKEN": "a-secret"} | ({"API": api} if given else {})
+        said = [project.call(*words, **settings)[1] for words in (("run", "--plain"), ("stop",))]
+        foreign.shutdown()
+    assert len(Eavesdropper.heard) >= 2
+    assert set(Eavesdropper.heard) == {"Bearer a-secret" if given else None}
+    assert [f"QUINTET_TOKEN is not sent to {api}" in text for text in said] == [not given, not given], said
+
+
+def test_the_token_in_the_variable_does_not_hide_that_of_our_own_server(
+    project: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, url = started(project)
+    monkeypatch.setenv("QUINTET_TOKEN", "of-another-server")
+    told: list[str] = []
+    client = client_for(url, "", told.append)
+    client.health()
+    client.check_token()
+    client.close()
+    assert told == []
+
+
 @pytest.mark.parametrize(
     "url",
     [
@@ -257,6 +295,21 @@ def test_what_is_no_file_of_ours_is_refused_in_one_line(tmp_path: Path, how: str
     with pytest.raises(ServerError, match=r"4711\.json: .*remove it"):
         find_server("http://127.0.0.1:4711", tmp_path)
     assert find_token("http://127.0.0.1:4711", tmp_path) == ""
+
+
+@pytest.mark.parametrize("how", ["link", "directory", "pipe"])
+def test_the_dashboards_token_is_read_with_the_same_care(tmp_path: Path, how: str) -> None:
+    spoilt(tmp_path / "root" / "dashboard-token", how)
+    with pytest.raises(ServerError, match=r"dashboard-token: .*remove it"):
+        serve_dashboard(DashboardRoutes(list), 0, print, StateFolder(tmp_path / "root"))
+
+
+@pytest.mark.parametrize(("mode", "stays"), [(0o600, True), (0o640, False), (0o604, False)])
+def test_a_token_of_the_dashboard_that_others_could_read_is_replaced(tmp_path: Path, mode: int, stays: bool) -> None:
+    path = tmp_path / "dashboard-token"
+    path.write_text(TOKEN)
+    path.chmod(mode)
+    assert (read_private(path) == TOKEN) is stays
 
 
 def test_a_file_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,8 @@ LONGEST_QUERY: Final = 60_000
 OWN_SERVICE: Final = "quintet"
 """what our own server calls itself in /health"""
 
+LONGEST_ANSWER: Final = 16_000_000
+"""bytes of an answer that are read; our own server sends less"""
 READ_SECONDS: Final = 10.0
 INPUT_SECONDS: Final = 120.0
 _CREATE = httpx.Timeout(900.0, connect=10.0)
@@ -246,13 +248,16 @@ class ApiClient:
     def _request(self, method: str, path: str, **options: Any) -> dict[str, Any]:
         what = f"terminal server {self.url}: {method} {path}"
         try:
-            response = self._http.request(method, path, **options)
+            with self._http.stream(method, path, **options) as coming:
+                response = _read(coming)
         except _NOT_SENT as error:
             raise PassingFault(f"{what}: cannot connect ({_reason(error)})") from None
         except _NEVER as error:
             raise Refused(f"{what}: cannot be sent ({_reason(error)})") from None
         except httpx.RequestError as error:
             raise MaybeDone(f"{what}: no answer ({_reason(error)})") from None
+        if response is None:
+            raise Refused(f"{what}: the answer has more than {LONGEST_ANSWER // 1_000_000} MB")
         if response.status_code == _NOT_FOUND:
             raise TerminalGone(f"{what}: {_detail(response)}")
         if response.status_code >= _SERVER_ERROR:
@@ -276,6 +281,17 @@ class ApiClient:
         if not isinstance(answer, dict):
             raise NotJson(f"{what}: the answer is no JSON object; is this a terminal server?")
         return answer
+
+
+def _read(coming: httpx.Response) -> httpx.Response | None:
+    """An answer with all of its body; None where that is too long."""
+    body = bytearray()
+    for piece in coming.iter_bytes():
+        body += piece
+        if len(body) > LONGEST_ANSWER:
+            return None
+    kind = {name: coming.headers[name] for name in ("content-type",) if name in coming.headers}
+    return httpx.Response(coming.status_code, headers=kind, content=bytes(body))
 
 
 def _sendable(text: str) -> str:

@@ -188,7 +188,8 @@ def _is_elsewhere(saved: State | None, ended: list[str] | tuple[()]) -> bool:
 
 def _end_elsewhere(saved: State, tell: Tell) -> list[str]:
     try:
-        api = client_for(saved.api, saved.wd)
+        is_named = os.environ.get("API", "").rstrip("/") == saved.api
+        api = client_for(saved.api, saved.wd, None if is_named else tell)
         api.health()
         api.check_token()
         done = exit_terminals(api, saved)

@@ -6,7 +6,7 @@ from pathlib import Path
 from quintet.config import Settings
 from quintet.layout import JOURNAL
 from quintet.loop.decide.state import State, has_all_terminals
-from quintet.loop.journal import Event, Noted, RunResumed, RunStarted, Warned
+from quintet.loop.journal import Event, Noted, RunResumed, RunStarted, RunStopped, Warned
 from quintet.loop.record.journal_file import Journal
 from quintet.loop.record.notify import Notifier
 from quintet.loop.record.signals import Signals
@@ -30,18 +30,20 @@ class Books:
         self._listeners = tuple(listeners)
         self._journal: Journal | None = None
         self._early: list[Event] = []
+        self._begun = False
 
     def open_journal(self, folder: Path) -> None:
         """From now on events are written; those that came before follow the one that begins the run."""
         self._journal = Journal(folder / JOURNAL, below=self._wd)
 
     def emit(self, event: Event) -> None:
-        """Write an event to the journal and tell those who watch, or keep it until there is a journal."""
-        if self._journal is None:
+        """Write an event to the journal and tell those who watch; what comes before the run begins waits for it."""
+        begins = isinstance(event, RunStarted | RunResumed)
+        self._begun = self._begun or begins or isinstance(event, RunStopped)
+        if self._journal is None or not self._begun:
             self._early.append(event)
             return
         early, self._early = self._early, []
-        begins = isinstance(event, RunStarted | RunResumed)
         for one in (event, *early) if begins else (*early, event):
             self._tell(self._journal, one)
 

@@ -8,6 +8,7 @@ from quintet import files
 from quintet.errors import ServerError
 from quintet.server.http.app import PageRoutes, create_app
 from quintet.server.http.listen import bind, make_server
+from quintet.server.http.token_files import read_private
 from quintet.server.state_folder import StateFolder
 from quintet.server.terminal.session_manager import SessionManager
 
@@ -33,10 +34,7 @@ def serve_dashboard(
 def _token(state_folder: StateFolder) -> str:
     """The same every time, so that an open page survives a restart; only this user can read it."""
     path = state_folder.root / TOKEN_FILE
-    try:
-        token = path.read_text(encoding="utf-8").strip()
-    except OSError:
-        token = ""
+    token = read_private(path)
     if len(token) < _SHORTEST:
         token = secrets.token_urlsafe(_SHORTEST)
         files.write(path, token + "\n")

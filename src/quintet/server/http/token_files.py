@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 
 from quintet import files
 from quintet.errors import ServerError
-from quintet.program import program
 from quintet.server.state_folder import default_root, make_private
 
 FOLDER: Final = "servers"
@@ -124,28 +123,50 @@ def _is_at(path: Path, descriptor: int) -> bool:
 def _check(path: Path, descriptor: int) -> None:
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode) or found.st_uid != os.getuid():
-        raise ServerError(f"{path}: is not a file of yours; remove it, then start {program()} serve again")
+        raise ServerError(f"{path}: is not a file of yours; remove it and start the server again")
 
 
 def _read(path: Path, url: str) -> str:
     """The token in a file, where its server lives."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with _opened(path) as descriptor:
+            if not _is_locked(descriptor):
+                return ""
+            word = json.loads(os.read(descriptor, _MOST_BYTES))
+        token = word["token"] if word["url"] == url else ""
+    except (FileNotFoundError, ValueError, TypeError, KeyError, RecursionError):
+        return ""  # there is none, or it is being written; the next request looks again
+    except OSError as error:
+        raise ServerError(f"{path}: cannot be read ({error.strerror}); set QUINTET_TOKEN, or remove it") from None
+    return token if isinstance(token, str) and _is_sendable(token) else ""
+
+
+def read_private(path: Path) -> str:
+    """The token in a file that nobody else can read; empty where there is none."""
+    try:
+        with _opened(path) as descriptor:
+            others = stat.S_IMODE(os.fstat(descriptor).st_mode) & (stat.S_IRWXG | stat.S_IRWXO)
+            token = os.read(descriptor, _MOST_BYTES).decode(errors="replace").strip()
     except FileNotFoundError:
         return ""
     except OSError as error:
-        raise ServerError(f"{path}: cannot be read ({error.strerror}); set QUINTET_TOKEN, or remove it") from None
+        raise ServerError(f"{path}: cannot be read ({error.strerror}); remove it") from None
+    return token if not others and _is_sendable(token) else ""
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    """A handle of a file of this user's, to read; a link is refused."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         _check(path, descriptor)
-        if not _is_locked(descriptor):
-            return ""
-        word = json.loads(os.read(descriptor, _MOST_BYTES))
-        token = word["token"] if word["url"] == url else ""
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
-        return ""  # it is being written; the next request looks again
+        yield descriptor
     finally:
         os.close(descriptor)
-    return token if isinstance(token, str) and token.isascii() and token.isprintable() else ""
+
+
+def _is_sendable(token: str) -> bool:
+    return token.isascii() and token.isprintable()
 
 
 def _is_locked(descriptor: int) -> bool:
@@ -159,11 +180,6 @@ def _is_locked(descriptor: int) -> bool:
 def _sweep(folder: Path) -> None:
     """Remove what killed servers have left."""
     for path in folder.glob("*.json"):
-        with suppress(OSError, ServerError):
-            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-            try:
-                _check(path, descriptor)
-                if not _is_locked(descriptor):
-                    path.unlink()
-            finally:
-                os.close(descriptor)
+        with suppress(OSError, ServerError), _opened(path) as descriptor:
+            if not _is_locked(descriptor):
+                path.unlink()

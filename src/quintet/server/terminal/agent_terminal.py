@@ -28,6 +28,8 @@ STALE_SECONDS: Final = 1.0
 """how long a look at a silent pane holds"""
 COALESCE_SECONDS: Final = 0.003
 """a program draws in several writes; one look is enough for them"""
+LONGEST_REPLY: Final = 2_000_000
+"""characters of a reply that are told"""
 _FORMAT: Final = "\t".join(
     f"#{{{name}}}"
     for name in ("pane_id", "pid", "pane_dead", "pane_dead_status", "pane_dead_signal", "alternate_on",
@@ -319,10 +321,10 @@ class AgentTerminal:
         if self.facts.turn == 0 or report.status is TerminalStatus.PROCESSING:
             return ""
         if report.record is not None:
-            return (report.record.last_message or "") if report.record.ended else ""
+            return shortened(report.record.last_message or "") if report.record.ended else ""
         if report.status is not TerminalStatus.COMPLETED:
             return ""
-        return self.provider.read_reply(await self.output())
+        return shortened(self.provider.read_reply(await self.output()))
 
     async def working_directory(self) -> str:
         """Where the pane's program is now."""
@@ -331,6 +333,15 @@ class AgentTerminal:
         except TmuxError:
             return self.facts.cwd
         return (lines[0] if lines else "") or self.facts.cwd
+
+
+def shortened(reply: str) -> str:
+    """A reply; of a very long one its beginning and its end, with a note between them."""
+    left_out = len(reply) - LONGEST_REPLY
+    if left_out <= 0:
+        return reply
+    half = LONGEST_REPLY // 2
+    return f"{reply[:half]}\n[... {left_out} characters are left out here ...]\n{reply[-half:]}"
 
 
 async def count_viewers(tmux: TmuxConnection) -> int:
