@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from quintet.prose import commands, for_stream, hanging, plural, wrapped
+from quintet.prose import columns, commands, for_stream, hanging, plural, wrapped
 
 PROSE = "warning: well-known words and /a/very/long/path/that-has-hyphens-in-it/and-goes-on/for-more/than-80.md end"
 
@@ -56,3 +56,14 @@ def test_a_text_behind_a_head_goes_on_below_itself(monkeypatch: pytest.MonkeyPat
 def test_a_text_behind_a_head_stays_whole_where_no_terminal_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     assert hanging("head ", "word " * 40) == "head " + "word " * 40
+
+
+@pytest.mark.parametrize(("terminal", "width"), [("200", 80), ("60", 60), ("3", 30)])
+def test_no_line_is_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch, terminal: str, width: int) -> None:
+    monkeypatch.setenv("COLUMNS", terminal)
+    assert columns() == 80, "what is no terminal has no width"
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    assert columns() == width
+    assert max(map(len, wrapped("word " * 40).split("\n"))) <= width
+    row = [("a command of thirty characters", "a note of twenty five ..")]
+    assert ("\n" in commands(row)) is (width < 60)

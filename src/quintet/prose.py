@@ -11,12 +11,17 @@ _NARROWEST: Final = 30
 """columns that a text has beside its head, however narrow the terminal is"""
 
 
-def wrapped(text: str, width: int = WIDTH, indent: str = "", rest: str | None = None) -> str:
+def columns() -> int:
+    """How wide a text for people may be: 80 columns, or fewer where the terminal is narrower."""
+    return max(_NARROWEST, min(shutil.get_terminal_size().columns, WIDTH)) if sys.stdout.isatty() else WIDTH
+
+
+def wrapped(text: str, width: int | None = None, indent: str = "", rest: str | None = None) -> str:
     """A text in lines that are broken at blanks only; `rest` is the indent of all lines but the first."""
     following = indent if rest is None else rest
     return textwrap.fill(
         text,
-        width,
+        width or columns(),
         initial_indent=indent,
         subsequent_indent=following,
         break_long_words=False,
@@ -48,6 +53,6 @@ def commands(rows: Sequence[tuple[str, str]]) -> str:
     """Commands to type, with notes beside them, or above them where a line would become too long."""
     column = max((len(words) for words, note in rows if note), default=0)
     beside = [f"  {words:<{column}}  # {note}" if note else f"  {words}" for words, note in rows]
-    if max(map(len, beside), default=0) <= WIDTH:
+    if max(map(len, beside), default=0) <= columns():
         return "\n".join(beside)
     return "\n".join(f"  # {note}\n  {words}" if note else f"  {words}" for words, note in rows)

@@ -228,3 +228,13 @@ def test_stop_finds_the_run_while_its_check_has_cleaned_the_work_tree() -> None:
         project.until_there("gone")
         code, said = project.call("stop")
         assert (code, process.wait(timeout=60)) == (0, 128 + signal.SIGTERM), said
+
+
+def test_of_a_run_without_a_state_none_is_said_to_be_saved(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", HOLDER.replace("SIG_IGN", "SIG_DFL"), str(tmp_path)]
+    said: list[str] = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "held\n"
+        stopping.end(Target(tmp_path, find_process(tmp_path)), said.append)
+    assert said[1:] == ["It has stopped; it had not begun yet."]

@@ -136,7 +136,9 @@ def _end_process(target: Target, tell: Tell) -> bool:
     _signal(process, signal.SIGTERM)
     _signal(process, signal.SIGCONT)  # Ctrl-Z may have stopped it: then it would not hear
     if _until_gone(process, PATIENCE_SECONDS):
-        tell("It has stopped, and its state is saved.")
+        tell(
+            "It has stopped, and its state is saved." if _saved(target.wd) else "It has stopped; it had not begun yet."
+        )
         return False
     _signal(process, signal.SIGKILL)
     if not _until_gone(process, KILLED_SECONDS):

@@ -8,7 +8,7 @@ from typing import Final
 
 from quintet import git
 from quintet.program import program
-from quintet.prose import WIDTH, commands, plural, wrapped
+from quintet.prose import columns, commands, plural, wrapped
 from quintet.roles import TESTER
 from quintet.watch.runs.advice import NEVER_APPROVED
 from quintet.watch.runs.changes import FileChange
@@ -21,7 +21,7 @@ _MAIN: Final = ("main", "master")
 
 
 def pass_screen(summary: Summary, report: Path, *, api: str = "", cwd: Path | None = None) -> str:
-    """What changed, what the PASS rests on, what still runs, and what to do next; 80 columns where paths allow it."""
+    """What changed, what the PASS rests on, what still runs, and what to do next, as wide as the terminal."""
     run, wd = summary.run, summary.folder.parents[1]
     tokens = f", {short_number(summary.tokens.total)} tokens" if summary.tokens else ""
     parts = [
@@ -41,7 +41,7 @@ def pass_screen(summary: Summary, report: Path, *, api: str = "", cwd: Path | No
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= WIDTH else f"{text[: WIDTH - 1].rstrip()}…"
+    return text if len(text) <= columns() else f"{text[: columns() - 1].rstrip()}…"
 
 
 def _changed(summary: Summary) -> list[str]:
@@ -57,7 +57,7 @@ def _changed(summary: Summary) -> list[str]:
     rows = [_file(file) for file in found.files[:MOST_FILES]]
     more = number - len(rows)
     return [
-        f"{plural(number, 'file')} changed, {lines}; {state}:",
+        wrapped(f"{plural(number, 'file')} changed, {lines}; {state}:"),
         *rows,
         *([f"  and {plural(more, 'more file')}"] if more else []),
     ]
@@ -89,7 +89,7 @@ def _running(run: Run, api: str) -> list[str]:
     if api:
         return [wrapped(f"Still running: {agents} on the server at {api}. CLEANUP_ON_EXIT ends them after a run."), ""]
     ends = f"{program()} stop {run.id}"
-    return [f"Still running: {agents}, idle in their terminals. This ends them:", f"  {ends}", ""]
+    return [wrapped(f"Still running: {agents}, idle in their terminals. This ends them:"), f"  {ends}", ""]
 
 
 def _next(summary: Summary, wd: Path, report: Path, *, elsewhere: bool) -> list[tuple[str, str]]:
