@@ -28,7 +28,7 @@ LEAVES = {
 SERVER_LEAVES = {"server.events", "server.names", "server.refusals", "server.state_folder"}
 MAY_IMPORT: dict[str, set[str]] = {
     "api": set(),
-    "config": set(),
+    "config": {"providers.registry"},
     "demo": set(),
     "execute": {"api", "config", "loop", "providers", "server", "setup", "watch"},
     "guard": set(),

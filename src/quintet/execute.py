@@ -16,10 +16,10 @@ from quintet.loop.record.store import Listener
 from quintet.loop.run.clock import Clock, RealClock
 from quintet.loop.run.driver import Connect, Driver
 from quintet.loop.run.plan import check_settings
-from quintet.providers.scripted.provider import SCENARIO_VARIABLE
+from quintet.providers.scripted import SCENARIO_VARIABLE, SCRIPTED
 from quintet.server.http.client import client_for
 from quintet.setup.at_work import at_work
-from quintet.setup.rights import SCRIPTED, rights
+from quintet.setup.rights import rights
 from quintet.watch.report.write_report import write_report
 
 
@@ -111,7 +111,9 @@ def _missing_script(settings: Settings) -> Iterator[str]:
     if os.environ.get(SCENARIO_VARIABLE) or settings.api:
         return
     names = [
-        name for name, agent in settings.agents.items() if agent.provider == SCRIPTED and "--scenario" not in agent.args
+        name
+        for name, agent in settings.agents.items()
+        if agent.provider == SCRIPTED.name and "--scenario" not in agent.args
     ]
     if names:
         yield f"{', '.join(names)}: without a script they say only: Done.; set {SCENARIO_VARIABLE} to a scenario file"

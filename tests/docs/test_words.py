@@ -42,6 +42,10 @@ def test_every_variable_and_word_in_capitals_is_known(page: Path) -> None:
 
 def test_the_page_of_providers_names_the_releases_that_were_tested() -> None:
     page = (DOCS / "providers.md").read_text(encoding="utf-8")
-    tested = [provider.tested for name in provider_names() if (provider := find_provider(name)) and provider.program]
+    tested = [
+        provider.tested
+        for name in provider_names()
+        if (provider := find_provider(name)) and provider.registration.program
+    ]
     assert tested
     assert f"| {' | '.join(f'{oldest} to {newest}' for oldest, newest in tested)} |" in page

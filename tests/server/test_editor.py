@@ -1,6 +1,5 @@
 """A message that a paste would change goes through the agent's editor; where there is none, it is pasted after all."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
@@ -8,8 +7,7 @@ import pytest
 
 from quintet.providers import editor
 from quintet.providers.base import Launch, LaunchPlan
-from quintet.providers.registry import register
-from quintet.providers.scripted.provider import PROVIDER, ScriptedProvider
+from quintet.providers.scripted.provider import ScriptedProvider
 from quintet.server.terminal import composer
 from tests.server.rig import Rig, until
 
@@ -31,11 +29,9 @@ class Editing(ScriptedProvider):
 
 
 @pytest.fixture(autouse=True)
-def agent(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def agent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(composer, "EDITOR_SECONDS", 0.3)
-    register(Editing())
-    yield
-    register(PROVIDER)
+    monkeypatch.setattr("quintet.providers.scripted.provider.PROVIDER", Editing())
 
 
 def test_an_agent_that_opens_no_editor_gets_a_paste(rig: Rig) -> None:

@@ -13,7 +13,7 @@ from quintet.execute import Result
 from quintet.layout import TMP
 from quintet.program import program
 from quintet.prose import commands
-from quintet.providers.scripted.provider import SCENARIO_VARIABLE
+from quintet.providers.scripted import SCENARIO_VARIABLE, SCRIPTED
 from quintet.roles import PROGRAMMER
 
 STORY: Final = """
@@ -33,7 +33,7 @@ def demo(folder: Path | None, *, keep: bool) -> int:
     os.environ[SCENARIO_VARIABLE] = scenario  # the agents inherit it
     flags = {
         "wd": str(project),
-        "provider": "scripted",
+        "provider": SCRIPTED.name,
         "prompt_file": str(folder / TASK_FILE),
         "post_git_commit": True,
         "post_git_commit_comment": "Turn titles into slugs",

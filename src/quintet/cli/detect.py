@@ -10,18 +10,18 @@ from typing import Any
 import click
 
 from quintet.errors import QuintetError
-from quintet.providers.registry import find_provider, provider_names
+from quintet.providers.registry import REGISTERED, find_provider
 from quintet.providers.screen import Screen
 
-OTHER_NAMES = {"claude": "claude_code"}
 ESCAPE_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_()][0-9A-B]?)")
 
 
 def detect(provider: str, file: Path | None, jsonl: bool) -> None:
     """Print the status of one screen, or of each recording."""
-    found = find_provider(OTHER_NAMES.get(provider, provider))
+    name = next((name for name, agent in REGISTERED.items() if provider in (name, agent.program)), "")
+    found = find_provider(name)
     if found is None:
-        raise QuintetError(f"unknown provider {provider!r}: choose one of {', '.join(sorted(provider_names()))}")
+        raise QuintetError(f"unknown provider {provider!r}: choose one of {', '.join(sorted(REGISTERED))}")
     text = _read(file)
     frames = _recordings(text, _name(file)) if jsonl else iter([Screen(_plain(text))])
     for frame in frames:

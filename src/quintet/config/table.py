@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from quintet.config.kinds import Choice, Flag, Kind, PathText, Prices, Seconds, Text, Url, Whole, Words
+from quintet.providers.registry import provider_names
 from quintet.roles import ANALYST, ROLES
 
-OWN_PROVIDERS: Final = ("codex", "claude_code", "scripted")
+OWN_PROVIDERS: Final = provider_names()
 CAO_PROVIDERS: Final = (
     "antigravity_cli",
     "copilot_cli",
@@ -65,7 +66,7 @@ AGENT_KINDS: Final[Mapping[str, Kind]] = {
 
 
 def _default_agents() -> dict[str, Agent]:
-    return {role.name: Agent("codex", role.profile) for role in ROLES}
+    return {role.name: Agent(OWN_PROVIDERS[0], role.profile) for role in ROLES}
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class Settings:
 
     api: str = _row("API", "api", Url(), "", "terminal server to use; without it the run brings its own")
     provider: str = _row(
-        "PROVIDER", "provider", Choice(OWN_PROVIDERS), "codex", "agent CLI of every role that names no other"
+        "PROVIDER", "provider", Choice(OWN_PROVIDERS), OWN_PROVIDERS[0], "agent CLI of every role that names no other"
     )
     wd: Path = _row("WD", "wd", PathText("an existing folder"), Path(), "the project that the agents work in")
     prompt: str = _row("PROMPT", "prompt", Text(), "", "the task itself, in the form of a task file")

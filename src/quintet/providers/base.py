@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from quintet.actions import TurnActions
 from quintet.api.status import FailureKind, TerminalStatus
+from quintet.providers.registration import Registration
 from quintet.providers.screen import Screen
 
 
@@ -127,11 +128,7 @@ class Dialog:
 class Provider(ABC):
     """One agent CLI. A provider has no state of its own: everything it needs is handed in."""
 
-    name: ClassVar[str]
-    program: ClassVar[str] = ""
-    """the command; empty where it comes with Quintet"""
-    install: ClassVar[str] = ""
-    """the shell line that installs it"""
+    registration: ClassVar[Registration]
     tested: ClassVar[tuple[str, str]] = ("", "")
     """the oldest and the newest release whose screens were recorded"""
     prompts: ClassVar[tuple[str, ...]]
@@ -152,6 +149,10 @@ class Provider(ABC):
 
     quiet_seconds: ClassVar[float] = 2.0
     """how long a pane without a record must be silent until its turn is over"""
+
+    @property
+    def name(self) -> str:
+        return self.registration.name
 
     @abstractmethod
     def launch(self, launch: Launch) -> LaunchPlan:

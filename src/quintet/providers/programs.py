@@ -9,16 +9,17 @@ from pathlib import Path
 from typing import Final
 
 from quintet.errors import ServerError
+from quintet.providers.registration import Registration
 
 HELP_SECONDS: Final = 20.0
 _VERSION = re.compile(r"\b\d+\.\d+\.\d+\b")
 
 
-def find_program(name: str, env: Mapping[str, str], hint: str) -> str:
-    """Where a program is on the PATH that it will be started with."""
-    found = shutil.which(name, path=env.get("PATH"))
+def find_program(agent: Registration, env: Mapping[str, str]) -> str:
+    """Where the program of an agent CLI is, by the PATH that it will be started with."""
+    found = shutil.which(agent.program, path=env.get("PATH"))
     if found is None:
-        raise ServerError(f"{name} was not found on PATH; install it ({hint})")
+        raise ServerError(f"{agent.program} was not found on PATH; install it ({agent.install})")
     return found
 
 

@@ -13,8 +13,8 @@ from quintet.errors import ConfigError, ServerError
 from quintet.loop.run.terminals import ASK
 from quintet.providers.base import Launch, Login, Provider
 from quintet.providers.programs import version_of
-from quintet.providers.registry import find_provider, provider_names
-from quintet.providers.scripted.provider import SCENARIO_VARIABLE
+from quintet.providers.registry import REGISTERED, find_provider
+from quintet.providers.scripted import SCENARIO_VARIABLE
 from quintet.providers.scripted.scenario import load_role_script
 from quintet.roles import ROLES
 from quintet.server.state_folder import StateFolder
@@ -50,11 +50,11 @@ def check_git(wd: Path) -> Check:
 
 def check_agents(env: Mapping[str, str], needed: Collection[str]) -> Iterator[Check]:
     """Each agent CLI: those that the settings name have to be there."""
-    for name in provider_names():
+    for name in REGISTERED:
         provider = find_provider(name)
         if provider is None:
             continue
-        if provider.program:
+        if provider.registration.program:
             yield _agent(provider, env, is_needed=name in needed)
         elif name in needed:
             yield _scripted(name, env)
@@ -66,7 +66,11 @@ def check_starts(env: Mapping[str, str], settings: Settings) -> Iterator[Check]:
     for role, agent in settings.agents.items():
         provider = find_provider(agent.provider)
         same = (agent.provider, agent.model, agent.args)
-        if provider is None or same in tried or not shutil.which(provider.program or "-", path=env.get("PATH")):
+        if (
+            provider is None
+            or same in tried
+            or not shutil.which(provider.registration.program or "-", path=env.get("PATH"))
+        ):
             continue
         tried.add(same)
         asks = settings.permissions == ASK
@@ -76,17 +80,17 @@ def check_starts(env: Mapping[str, str], settings: Settings) -> Iterator[Check]:
 
 
 def _agent(provider: Provider, env: Mapping[str, str], *, is_needed: bool) -> Check:
-    program = shutil.which(provider.program, path=env.get("PATH"))
+    program = shutil.which(provider.registration.program, path=env.get("PATH"))
     if not is_needed:
         return ok(provider.name, f"{f'at {program}' if program else 'not installed'}; the settings do not name it")
     if program is None:
-        return failure(provider.name, f"{provider.program} is not on PATH", provider.install)
+        return failure(provider.name, f"{provider.registration.program} is not on PATH", provider.registration.install)
     release = version_of(program, env)
     if not release:
         return failure(provider.name, f"{program} does not tell its release", f"try {program} --version")
     login = provider.login(program, env)
     said = f"{'.'.join(map(str, release))} at {program}; {login}"
-    by_login = f"run {provider.program} once and log in"
+    by_login = f"run {provider.registration.program} once and log in"
     if login is Login.MISSING:
         return failure(provider.name, said, by_login)
     oldest, newest = (_numbers(text) for text in provider.tested)
@@ -95,7 +99,7 @@ def _agent(provider: Provider, env: Mapping[str, str], *, is_needed: bool) -> Ch
         return warning(provider.name, told, "nothing; should a run wait in vain, try that release")
     if release < oldest:
         told = f"{said}; older than the releases that were tested (from {provider.tested[0]} on)"
-        return warning(provider.name, told, provider.install)
+        return warning(provider.name, told, provider.registration.install)
     if login is Login.NOT_SEEN:
         return warning(provider.name, said, f"{by_login}, if you have not")
     return ok(provider.name, said)

@@ -4,13 +4,14 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 from quintet import command, files
 from quintet.errors import RunError
+from quintet.providers.registration import OpenSpecTool
+from quintet.providers.registry import REGISTERED
 
 PROGRAM: Final = "openspec"
 INSTALL: Final = "npm install -g @fission-ai/openspec"
@@ -20,23 +21,7 @@ _SECONDS: Final = 120.0
 _QUIET: Final = {"OPENSPEC_TELEMETRY": "0", "NO_COLOR": "1"}
 
 
-@dataclass(frozen=True)
-class Tool:
-    """How OpenSpec calls an agent CLI, and where a workflow for it may be."""
-
-    name: str
-    skills: tuple[str, ...]
-    commands: str
-
-    def has(self, wd: Path, workflow: str) -> bool:
-        places = [wd / folder / WORKFLOWS[workflow] / "SKILL.md" for folder in self.skills]
-        return any(path.exists() for path in [*places, wd / Path(self.commands.format(workflow)).expanduser()])
-
-
-TOOLS: Final[Mapping[str, Tool]] = {
-    "codex": Tool("codex", (".agents/skills", ".codex/skills"), "~/.codex/prompts/opsx-{}.md"),
-    "claude_code": Tool("claude", (".claude/skills",), ".claude/commands/opsx/{}.md"),
-}
+TOOLS: Final = {name: agent.openspec for name, agent in REGISTERED.items() if agent.openspec}
 """by provider"""
 
 
@@ -47,8 +32,14 @@ def is_set_up(wd: Path) -> bool:
 def missing_workflows(wd: Path, providers: Iterable[str]) -> dict[str, list[str]]:
     """By provider the workflows that its agents would look for in vain."""
     tools = {name: TOOLS[name] for name in providers if name in TOOLS}
-    found = {name: [one for one in WORKFLOWS if not tool.has(wd, one)] for name, tool in tools.items()}
+    found = {name: [one for one in WORKFLOWS if not _has(wd, tool, one)] for name, tool in tools.items()}
     return {name: missing for name, missing in found.items() if missing}
+
+
+def _has(wd: Path, tool: OpenSpecTool, workflow: str) -> bool:
+    """Whether a project has a workflow for a tool, as a skill or as a command."""
+    places = [wd / folder / WORKFLOWS[workflow] / "SKILL.md" for folder in tool.skills]
+    return any(path.exists() for path in [*places, wd / Path(tool.commands.format(workflow)).expanduser()])
 
 
 def version() -> str:

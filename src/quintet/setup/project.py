@@ -14,7 +14,7 @@ from quintet import files, git
 from quintet.config.schema import SCHEMA_KEY, json_schema
 from quintet.errors import RunError
 from quintet.layout import CONFIG_FILE, TMP
-from quintet.providers.registry import find_provider, provider_names
+from quintet.providers.registry import REGISTERED
 from quintet.setup.tasks import TEMPLATE, shipped_template
 
 SCHEMA_FILE: Final = Path(".quintet") / "schema.json"
@@ -37,13 +37,8 @@ class Act:
 
 def installed_agents(env: Mapping[str, str]) -> dict[str, str]:
     """By provider where its agent CLI is, for those that are installed."""
-    found = {}
-    for name in provider_names():
-        provider = find_provider(name)
-        program = shutil.which(provider.program, path=env.get("PATH")) if provider and provider.program else None
-        if program:
-            found[name] = program
-    return found
+    programs = {name: shutil.which(agent.program, path=env.get("PATH")) for name, agent in REGISTERED.items()}
+    return {name: program for name, program in programs.items() if program}
 
 
 def write_project(wd: Path, provider: str) -> Iterator[Act]:

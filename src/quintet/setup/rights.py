@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 from quintet.config import Settings
 from quintet.providers.registry import find_provider
-
-SCRIPTED = "scripted"
+from quintet.providers.scripted import SCRIPTED
 
 
 @dataclass(frozen=True)
@@ -18,7 +17,7 @@ class Rights:
 
 def rights(settings: Settings) -> Rights | None:
     """None where all agents only follow a script."""
-    acting = {role: agent for role, agent in settings.agents.items() if agent.provider != SCRIPTED}
+    acting = {role: agent for role, agent in settings.agents.items() if agent.provider != SCRIPTED.name}
     if not acting:
         return None
     own = [

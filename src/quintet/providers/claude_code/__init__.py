@@ -1,1 +1,12 @@
 """Claude Code, Anthropic's agent CLI."""
+
+from typing import Final
+
+from quintet.providers.registration import OpenSpecTool, Registration
+
+CLAUDE_CODE: Final = Registration(
+    "claude_code",
+    program="claude",
+    install="npm install -g @anthropic-ai/claude-code",
+    openspec=OpenSpecTool("claude", (".claude/skills",), ".claude/commands/opsx/{}.md"),
+)

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from quintet.providers import editor
 from quintet.providers.base import Launch, LaunchPlan, StartRefused
+from quintet.providers.claude_code import CLAUDE_CODE
 from quintet.providers.claude_code.record import Hooks, read_hook
 from quintet.providers.file_follower import Follower
 from quintet.providers.programs import find_program, help_of, knows, refusal, version_of
 
-INSTALL: Final = "npm install -g @anthropic-ai/claude-code"
 HOOKS_FILE: Final = "hooks.jsonl"
 SETTINGS_FILE: Final = "settings.json"
 INSTRUCTIONS_FILE: Final = "instructions.md"
@@ -36,7 +36,7 @@ _ASKING_MODE = re.compile(r"""["']manual["']""")
 
 def plan(launch: Launch) -> LaunchPlan:
     """The command line, and the files that it names."""
-    program = find_program("claude", launch.env, INSTALL)
+    program = find_program(CLAUDE_CODE, launch.env)
     known = help_of(program, launch.env)
     unattended = not launch.asks and not sets_permissions(launch.args)
     argv = [program, "--settings", str(launch.folder / SETTINGS_FILE)]
@@ -76,14 +76,14 @@ def _flags(launch: Launch, known: str) -> list[str]:
 
 def try_flags(launch: Launch) -> StartRefused | None:
     """Without a terminal and a prompt Claude Code ends at once, when it has looked at its flags."""
-    program = find_program("claude", launch.env, INSTALL)
+    program = find_program(CLAUDE_CODE, launch.env)
     flags = [*_flags(launch, help_of(program, launch.env)), *launch.args]
     said = refusal([program, *flags, "--print"], {**launch.env, "DISABLE_AUTOUPDATER": "1"}, launch.cwd)
     if not said or _NO_PROMPT in said:
         return None
     if _AS_ROOT in said:
         return StartRefused(said, "run as another user; in a container set IS_SANDBOX=1; or PERMISSIONS=ask")
-    return StartRefused(said, f"try {shlex.join(['claude', *flags])}")
+    return StartRefused(said, f"try {shlex.join([CLAUDE_CODE.program, *flags])}")
 
 
 def find_conversation(hooks: Path) -> str:

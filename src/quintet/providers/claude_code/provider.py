@@ -10,10 +10,11 @@ from quintet.actions import TurnActions
 from quintet.api.status import AT_REST, TerminalStatus
 from quintet.providers import editor
 from quintet.providers.base import Dialog, Launch, LaunchPlan, Login, Provider, StartRefused, TurnRecord
-from quintet.providers.claude_code import dialogs, launch, screen
+from quintet.providers.claude_code import CLAUDE_CODE, dialogs, launch, screen
 from quintet.providers.claude_code.actions import Transcripts
 from quintet.providers.claude_code.record import Hooks, Spending, read_hook, read_transcript
 from quintet.providers.file_follower import Follower, size_of
+from quintet.providers.registration import Registration
 from quintet.providers.screen import Screen
 from quintet.providers.screen_rows import rows_of
 from quintet.providers.startup_dialogs import find_startup_dialog, last_dialog
@@ -31,9 +32,7 @@ KEYS: Final = (
 class ClaudeCodeProvider(Provider):
     """The Claude Code CLI of Anthropic."""
 
-    name: ClassVar[str] = "claude_code"
-    program: ClassVar[str] = "claude"
-    install: ClassVar[str] = launch.INSTALL
+    registration: ClassVar[Registration] = CLAUDE_CODE
     tested: ClassVar[tuple[str, str]] = ("2.0.37", "2.1.325")
     prompts: ClassVar[tuple[str, ...]] = ("❯ ", "> ")
     commands: ClassVar[frozenset[str]] = frozenset({"/rename", "/exit", "/quit"})

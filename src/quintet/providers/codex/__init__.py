@@ -1,1 +1,12 @@
 """Codex, OpenAI's agent CLI."""
+
+from typing import Final
+
+from quintet.providers.registration import OpenSpecTool, Registration
+
+CODEX: Final = Registration(
+    "codex",
+    program="codex",
+    install="npm install -g @openai/codex",
+    openspec=OpenSpecTool("codex", (".agents/skills", ".codex/skills"), "~/.codex/prompts/opsx-{}.md"),
+)

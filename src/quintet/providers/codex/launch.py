@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from quintet.providers.base import Launch, LaunchPlan, StartRefused
+from quintet.providers.codex import CODEX
 from quintet.providers.codex.databases import make_ready
 from quintet.providers.codex.rollouts import conversation_id, find_rollout, mark
 from quintet.providers.programs import find_program, help_of, knows, refusal
 
-INSTALL: Final = "npm install -g @openai/codex"
 NOTES: Final = "codex.json"
 _WHERE_KNOWN: Final = ("--no-daemon", "--no-alt-screen")
 """a daemon would outlive the run; without the alternate screen the scrollback holds the conversation"""
@@ -49,7 +49,7 @@ class Notes:
 
 def plan(launch: Launch) -> LaunchPlan:
     """The command line and the notes for the record reader."""
-    program = find_program("codex", launch.env, INSTALL)
+    program = find_program(CODEX, launch.env)
     known = help_of(program, launch.env)
     home = codex_home(launch.env)
     make_ready(program, home, launch.env)
@@ -89,10 +89,10 @@ def _flags(launch: Launch, known: str) -> list[str]:
 
 def try_flags(launch: Launch) -> StartRefused | None:
     """Codex looks at all its flags before it tells its release."""
-    program = find_program("codex", launch.env, INSTALL)
+    program = find_program(CODEX, launch.env)
     flags = [*_flags(launch, help_of(program, launch.env)), *launch.args]
     said = refusal([program, *flags, "--version"], launch.env, launch.cwd)
-    return StartRefused(said, f"try {shlex.join(['codex', *flags])}") if said else None
+    return StartRefused(said, f"try {shlex.join([CODEX.program, *flags])}") if said else None
 
 
 def find_conversation(notes: Notes) -> str:

@@ -9,12 +9,13 @@ from typing import ClassVar, Final
 from quintet.actions import TurnActions
 from quintet.api.status import AT_REST, TerminalStatus
 from quintet.providers.base import Dialog, Launch, LaunchPlan, Login, Provider, StartRefused, TurnRecord
-from quintet.providers.codex import dialogs, launch, screen
+from quintet.providers.codex import CODEX, dialogs, launch, screen
 from quintet.providers.codex.actions import TurnCalls, read_call
 from quintet.providers.codex.login import find_login
 from quintet.providers.codex.record import Rollout, read_line
 from quintet.providers.codex.rollouts import find_rollout
 from quintet.providers.file_follower import Follower, size_of
+from quintet.providers.registration import Registration
 from quintet.providers.screen import Screen
 from quintet.providers.startup_dialogs import find_startup_dialog
 
@@ -27,9 +28,7 @@ _MENTION = re.compile(r"(?:^|\s)[@$]\S*$")
 class CodexProvider(Provider):
     """The Codex CLI of OpenAI."""
 
-    name: ClassVar[str] = "codex"
-    program: ClassVar[str] = "codex"
-    install: ClassVar[str] = launch.INSTALL
+    registration: ClassVar[Registration] = CODEX
     tested: ClassVar[tuple[str, str]] = ("0.66.0", "0.166.0")
     prompts: ClassVar[tuple[str, ...]] = ("› ",)
     commands: ClassVar[frozenset[str]] = frozenset({"/rename", "/quit", "/exit"})

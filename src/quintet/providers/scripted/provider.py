@@ -11,20 +11,20 @@ from quintet.actions import ActionKind, TurnActions, action, bounded
 from quintet.api.status import FailureKind, TerminalStatus
 from quintet.errors import ConfigError, ServerError
 from quintet.providers.base import Dialog, Launch, LaunchPlan, Provider, TurnFailure, TurnRecord, Usage, tokens_in
+from quintet.providers.registration import Registration
 from quintet.providers.reset_times import LATEST
 from quintet.providers.screen import Screen
-from quintet.providers.scripted import screen_marks
+from quintet.providers.scripted import SCENARIO_VARIABLE, SCRIPTED, screen_marks
 from quintet.providers.scripted.scenario import load_role_script
 from quintet.roles import ROLES
 
 RECORD: Final = "record.jsonl"
-SCENARIO_VARIABLE: Final = "QUINTET_SCENARIO"
 
 
 class ScriptedProvider(Provider):
     """The shipped fake: everything about it is real but the mind."""
 
-    name: ClassVar[str] = "scripted"
+    registration: ClassVar[Registration] = SCRIPTED
     prompts: ClassVar[tuple[str, ...]] = (screen_marks.PROMPT,)
     commands: ClassVar[frozenset[str]] = frozenset({"/rename", "/exit"})
     decline_key: ClassVar[str] = "n"

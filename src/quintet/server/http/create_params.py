@@ -9,7 +9,7 @@ from fastapi import Query
 
 from quintet.api.models import MAX_MESSAGE, CreateBody, TerminalId
 from quintet.errors import ProfileError
-from quintet.providers.registry import find_provider
+from quintet.providers.registry import find_provider, provider_names
 from quintet.server.names import PREFIX, profile_name, session_name
 from quintet.server.profiles import load_profile
 from quintet.server.refusals import BadRequest, TooLong
@@ -19,6 +19,7 @@ from quintet.server.terminal.tmux_session import TerminalSpec
 _MODEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/@\[\]-]{0,127}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+DEFAULT_PROVIDER: Final = provider_names()[0]
 LONGEST_ARGUMENT: Final = 4096
 MOST_ARGUMENTS: Final = 64
 
@@ -36,7 +37,7 @@ Continues = Annotated[
 
 def wish(  # noqa: PLR0917 - FastAPI passes each parameter by its name
     agent_profile: str,
-    provider: str = "codex",
+    provider: str = DEFAULT_PROVIDER,
     working_directory: str | None = None,
     model: str | None = None,
     args: Arguments = [],  # noqa: B006 - FastAPI copies it

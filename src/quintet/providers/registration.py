@@ -1,0 +1,27 @@
+"""What a provider's package says about its agent CLI, without loading the code that drives it."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class OpenSpecTool:
+    """How OpenSpec calls an agent CLI, and where in a project a workflow for it may be."""
+
+    name: str
+    skills: tuple[str, ...]
+    """folders that hold a folder for each skill"""
+    commands: str
+    """the file of a command, with {} for its name"""
+
+
+@dataclass(frozen=True)
+class Registration:
+    """One agent CLI. The module `provider` of its package has the `PROVIDER` that drives it."""
+
+    name: str
+    """what the settings call it"""
+    program: str = ""
+    """the command; empty where it is part of Quintet"""
+    install: str = ""
+    """the shell line that installs it"""
+    openspec: OpenSpecTool | None = None
