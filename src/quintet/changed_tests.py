@@ -8,7 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Annotated, Final
+
+from pydantic import Field
 
 from quintet import git
 from quintet.errors import GitError
@@ -135,6 +137,9 @@ def may_hold_tests(path: str) -> bool:
     return language is not None and (bool(language.inline) or is_test_file(path))
 
 
+Count = Annotated[int, Field(strict=True, ge=0, le=10**9)]
+
+
 @dataclass(frozen=True)
 class FileLoss:
     """What a file has lost of its tests."""
@@ -143,9 +148,9 @@ class FileLoss:
     deleted: bool = False
     tests: tuple[str, ...] = ()
     """the names of tests that are gone"""
-    assertions: int = 0
+    assertions: Count = 0
     """how many are gone, beside those in place of which others stand"""
-    skips: int = 0
+    skips: Count = 0
     """how many were added"""
 
     @property

@@ -85,7 +85,7 @@ def test_the_markdown_report_has_a_sign_for_each(folder: Path) -> None:
     assert all(f"| {cell} |" in text for cell in ("↺ REVISE", "↺ no verdict", "✓ APPROVED"))
     lane = text.split("## Timeline\n\n```text\n")[1].split("\n")[2]
     assert re.sub("[^⊘↺✓]", "", lane) == "⊘⊘↺↺✓"
-    assert "⊘ approved too early or without evidence" in text, "the legend names it"
+    assert "⊘ not counted: too early, or without evidence" in text, "the legend names it"
 
 
 def test_the_page_has_a_mark_and_a_badge_for_each(folder: Path) -> None:

@@ -133,7 +133,14 @@ def test_a_handoffs_texts(project: Path) -> None:
     (folder / "prompts" / "001.md").write_text("do it\x1b[2J")
     (folder / "001.md").write_text("<b>done</b>")
     told = Client(DashboardRoutes(lambda: [project])).get(f"/watch/runs/{RUN}/handoffs/0").json()
-    assert told == {"prompt": "do it�[2J", "reply": "<b>done</b>", "output": "", "left_out_bytes": 0, "condensed": []}
+    assert told == {
+        "prompt": "do it�[2J",
+        "reply": "<b>done</b>",
+        "actions": "Not known: there is no record of this turn that can be read.",
+        "output": "",
+        "left_out_bytes": 0,
+        "condensed": [],
+    }
 
 
 def test_every_file_of_the_page_has_the_policy_and_needs_nothing_from_outside(client: Client) -> None:

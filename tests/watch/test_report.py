@@ -94,7 +94,7 @@ def test_whatever_an_agent_writes_stays_text(tmp_path: Path) -> None:
     assert "<script" not in outside
     assert "<img" not in outside
     table = next(line for line in outside.splitlines() if "FAIL" in line and line.startswith("|"))
-    assert len(re.findall(r"(?<!\\)\|", table)) == 9
+    assert len(re.findall(r"(?<!\\)\|", table)) == 10
 
 
 def test_an_agent_cannot_put_a_command_into_the_report(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from quintet.layout import JOURNAL
 from quintet.watch.console.live_view import LiveFrame
-from quintet.watch.dashboard.run_json import run_json
+from quintet.watch.dashboard.run_json import actions_json, run_json
 from quintet.watch.runs.folders import JournalTail, find_run, with_process_status
 from quintet.watch.runs.model import RUNNING
 from quintet.watch.runs.summary import task_title
@@ -27,7 +27,10 @@ def status(run: str | None, wd: Path, as_json: bool) -> None:
     title = task_title(folder, seen.id)
     told = terminal_statuses(wd, seen)
     if as_json:
-        click.echo(json.dumps({**run_json(seen, title, events), "statuses": told, "at_work": seen.status == RUNNING}))
+        whole = run_json(seen, title, events)
+        for turn, handoff in zip(whole["handoffs"], seen.handoffs, strict=True):
+            turn["actions"] = actions_json(handoff.actions)
+        click.echo(json.dumps({**whole, "statuses": told, "at_work": seen.status == RUNNING}))
         return
     console = Console(width=None if sys.stdout.isatty() else _WIDTH)
     console.print(LiveFrame(seen, title, told, events).draw(console.width, _LINES))

@@ -5,6 +5,8 @@ from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from quintet.actions import TurnActions
+
 Whole = Annotated[int, Field(ge=-(10**18), le=10**18)]
 Number = Annotated[float, Field(ge=-1e30, le=1e30, allow_inf_nan=False)]
 """what can be counted, added up and shown: a journal lies where agents write too"""
@@ -134,16 +136,30 @@ class ReplyTaken(_Event):
     tokens: TurnTokens | None = None
     cost: Number | None = None
     """by the user's prices"""
+    actions: TurnActions | None = None
+    """what the agent did in its turn; None where no record tells"""
 
 
 class ReplyMissed(_Event):
-    """The tester, asked again for its verdict, gave no answer; the run goes on without one."""
+    """A role that was asked once more gave no answer; the run goes on without one."""
 
     event: Literal["reply_missed"] = "reply_missed"
     step: str
     role: str
     tokens: TurnTokens | None = None
     cost: Number | None = None
+    actions: TurnActions | None = None
+
+
+class TestsLost(_Event):
+    """What the work tree has lost of its tests since the start commit, as the reviewer of the code is told."""
+
+    __test__ = False
+    event: Literal["tests_lost"] = "tests_lost"
+    round: Whole
+    text: str
+    files: tuple[str, ...] = ()
+    """one line for each file"""
 
 
 class ReviewJudged(_Event):
@@ -170,6 +186,8 @@ class TestJudged(_Event):
     round: Whole
     verdict: str
     reason: str
+    counts: bool = True
+    """False where the verdict was not taken and the tester is asked once more"""
 
 
 class Verified(_Event):
@@ -276,6 +294,7 @@ Event = Annotated[
     | PromptSent
     | ReplyTaken
     | ReplyMissed
+    | TestsLost
     | ReviewJudged
     | ReviewsUsedUp
     | TestJudged

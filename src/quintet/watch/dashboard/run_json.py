@@ -5,8 +5,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
+from quintet.actions import TurnActions
 from quintet.loop.journal import Event
 from quintet.roles import ROLES
+from quintet.watch.runs.action_words import action_lines, did_words, doubt_words
 from quintet.watch.runs.advice import Code, advise
 from quintet.watch.runs.condensation import condensed_texts
 from quintet.watch.runs.event_lines import line_for
@@ -42,6 +44,7 @@ def run_json(run: Run, title: str, events: list[Event]) -> dict[str, Any]:
         "roles": [{"name": role.name, "phase": role.phase, "kind": kind_of(role)} for role in ROLES],
         "terminals": {role: {"id": id_, "provider": provider} for role, (id_, provider) in run.terminals.items()},
         "handoffs": [_handoff(run, handoff) for handoff in run.handoffs],
+        "lost_tests": [printable(line) for line in run.lost_tests],
         "warnings": [{"at": warning.at, "kind": warning.kind, "text": warning.text} for warning in run.warnings],
         "journal": [{"at": timestamp(event.at), "text": printable(line_for(event))} for event in events[-SHOWN_LINES:]],
     }
@@ -69,6 +72,7 @@ def handoff_json(folder: Path, run: Run, handoff: Handoff) -> dict[str, Any]:
         "prompt": printable(read_text(folder, handoff.prompt_file)),
         "reply": printable(read_text(folder, handoff.reply_file)),
         "output": printable(read_text(folder, handoff.verdict.output_file if handoff.verdict else "")),
+        "actions": printable(_actions_text(handoff)),
         "left_out_bytes": sum(text.left_out_bytes for text in texts),
         "condensed": [
             {
@@ -80,6 +84,22 @@ def handoff_json(folder: Path, run: Run, handoff: Handoff) -> dict[str, Any]:
             for text in texts
         ],
     }
+
+
+def _actions_text(handoff: Handoff) -> str:
+    if handoff.taken is None:
+        return "The turn has not ended yet."
+    if handoff.actions is None:
+        return "Not known: there is no record of this turn that can be read."
+    return "\n".join(action_lines(handoff.actions)) or "Nothing, by the agent's own record."
+
+
+def actions_json(actions: TurnActions | None) -> dict[str, Any] | None:
+    """What an agent did in a turn; None where no record tells."""
+    if actions is None:
+        return None
+    items = [{"kind": one.kind, "text": printable(one.text), "exit_code": one.exit_code} for one in actions.items]
+    return {"items": items, "left_out": actions.left_out}
 
 
 def _handoff(run: Run, handoff: Handoff) -> dict[str, Any]:
@@ -98,6 +118,8 @@ def _handoff(run: Run, handoff: Handoff) -> dict[str, Any]:
         "source": handoff.source,
         "reminders": handoff.reminders,
         "tokens": _tokens(handoff.tokens),
+        "did": did_words(handoff),
+        "doubt": doubt_words(handoff),
         "verdict": verdict
         and {
             "word": verdict.word,

@@ -5,6 +5,7 @@ from importlib.resources import files
 from typing import Final
 
 from quintet.watch.report.markup import Markup, element, escape, join, svg
+from quintet.watch.runs.action_words import action_lines, did_words, doubt_words
 from quintet.watch.runs.advice import Code
 from quintet.watch.runs.folders import read_text
 from quintet.watch.runs.formatting import short_number, time_of_day
@@ -91,7 +92,7 @@ def _step_part(part: str) -> Markup:
 
 
 def _turns(summary: Summary, turns: list[Handoff]) -> Markup:
-    head = ("When", "Agent", "Cycle", "Time", "Verdict", "Evidence or reason", "Tokens")
+    head = ("When", "Agent", "Cycle", "Time", "Did", "Verdict", "Evidence or reason", "Tokens")
     return _table(head, (_turn(summary, handoff) for handoff in turns))
 
 
@@ -104,10 +105,18 @@ def _turn(summary: Summary, handoff: Handoff) -> tuple[str, ...]:
         element("details", element("summary", name), element("pre", reply)) if reply else name,
         str(handoff.cycle),
         turn_time_words(summary.run, handoff),
+        _did(handoff),
         _badge(verdict.word, verdict.kind) if verdict else "",
-        _why(verdict) if verdict else "",
+        join((_why(verdict), f" {doubt_words(handoff)}")) if verdict else "",
         short_number(handoff.tokens.total) if handoff.tokens else "",
     )
+
+
+def _did(handoff: Handoff) -> str:
+    lines = action_lines(handoff.actions)
+    if not lines:
+        return did_words(handoff)
+    return element("details", element("summary", did_words(handoff)), element("pre", "\n".join(lines)))
 
 
 def _badge(word: str, kind: VerdictKind) -> Markup:
@@ -125,7 +134,7 @@ def _evidence(summary: Summary) -> Markup:
         for item in summary.evidence
         for part in (
             element("h3", f"Round {item.handoff.round} ", _badge(item.word, item.kind), f" {item.title}"),
-            element("p", element("code", item.file)),
+            element("p", element("code", item.file)) if item.file else Markup(),
             element("pre", item.text),
         )
     ]
@@ -153,6 +162,8 @@ def _changes(summary: Summary) -> list[Markup]:
         _table(("File", "", "Lines"), rows),
     ]
     parts += [element("p", f"… and {found.more} more.")] if found.more else []
+    lost = [element("li", line) for line in found.lost_tests.lines]
+    parts += [element("p", "What the tests have lost:"), element("ul", *lost)] if lost else []
     parts += [element("p", "To undo them:"), element("pre", "\n".join(undo.lines))] if undo.lines else []
     return [*parts, *([element("p", undo.note)] if undo.note else [])]
 

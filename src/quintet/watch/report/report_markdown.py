@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from quintet.watch.report.timeline_text import LEGEND, text_timeline
+from quintet.watch.runs.action_words import did_words, why_words
 from quintet.watch.runs.advice import Advice, Code
 from quintet.watch.runs.formatting import one_line, printable, short_number, time_of_day
 from quintet.watch.runs.handoffs import Handoff, labelled
@@ -37,7 +38,7 @@ def report_markdown(summary: Summary) -> str:
     return "\n".join(parts).rstrip() + "\n"
 
 
-_TURNS: Final = ("When", "Agent", "Cycle", "Time", "Verdict", "Evidence or reason", "Tokens", "Reply")
+_TURNS: Final = ("When", "Agent", "Cycle", "Time", "Did", "Verdict", "Evidence or reason", "Tokens", "Reply")
 
 
 def _turn(run: Run, handoff: Handoff) -> tuple[str, ...]:
@@ -47,8 +48,9 @@ def _turn(run: Run, handoff: Handoff) -> tuple[str, ...]:
         handoff.role.label,
         str(handoff.cycle),
         turn_time_words(run, handoff),
+        did_words(handoff),
         verdict.label if verdict else "",
-        verdict.why if verdict else "",
+        why_words(handoff),
         short_number(handoff.tokens.total) if handoff.tokens else "",
         Code(handoff.reply_file),
     )
@@ -67,6 +69,8 @@ def _changes(summary: Summary) -> list[str]:
     parts += _table(("File", "", "Lines"), rows)
     if found.more:
         parts += [f"... and {found.more} more.", ""]
+    if lost := found.lost_tests.lines:
+        parts += ["What the tests have lost:", "", *(f"- {_cell(line)}" for line in lost), ""]
     if summary.undo.lines:
         parts += ["To undo them:", "", "```sh", *summary.undo.lines, "```", ""]
     return [*parts, *([_cell(summary.undo.note), ""] if summary.undo.note else [])]

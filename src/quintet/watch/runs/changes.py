@@ -10,7 +10,8 @@ from typing import Annotated, Final
 
 from pydantic import Field, TypeAdapter
 
-from quintet import files, git
+from quintet import changed_tests, files, git
+from quintet.changed_tests import TestLosses
 from quintet.errors import GitError
 from quintet.layout import CHANGES, TMP
 from quintet.watch.runs.model import Run
@@ -44,6 +45,8 @@ class Changes:
     """how many more there are than those listed"""
     note: str = ""
     """why they are not known"""
+    lost_tests: TestLosses = TestLosses()
+    """what of the project's tests is gone with them"""
 
 
 def changes_of(folder: Path, run: Run) -> Changes:
@@ -74,7 +77,8 @@ def changes_now(wd: Path, run: Run) -> Changes:
     found = [replace(change, path=_printable(change.path)) for change in found]
     found = [replace(change, before=was_dirty(change.path, run)) for change in found]
     found.sort(key=lambda change: change.path)
-    return Changes(tuple(found[:_MOST]), max(len(found) - _MOST, 0))
+    lost_tests = changed_tests.look(wd, start)
+    return Changes(tuple(found[:_MOST]), max(len(found) - _MOST, 0), lost_tests=lost_tests)
 
 
 def _tracked(wd: Path, start: str) -> list[FileChange]:
@@ -141,4 +145,5 @@ _ADAPTER: Final[TypeAdapter[Changes]] = TypeAdapter(Changes)
 def _read(text: bytes) -> Changes:
     """The changes from their file. An agent may have changed it: each field is validated."""
     found = _ADAPTER.validate_json(text)
-    return Changes(found.files[:_MOST], found.more + max(len(found.files) - _MOST, 0), found.note)
+    lost_tests = TestLosses(found.lost_tests.files[:_MOST])
+    return Changes(found.files[:_MOST], found.more + max(len(found.files) - _MOST, 0), found.note, lost_tests)

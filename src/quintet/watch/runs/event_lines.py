@@ -40,8 +40,11 @@ def _judgement(event: Event) -> str:
         case journal.ReviewsUsedUp(phase=phase, cycles=cycles):
             number = f"{cycles} reviews" if cycles > 1 else "its one review"
             return f"WARNING: {phase} phase NOT APPROVED after {number}; the run continues with its open notes"
-        case journal.TestJudged(round=number, verdict=verdict, reason=reason):
-            return f"test of round {number}: {verdict or 'no verdict'} ({reason})"
+        case journal.TestJudged(round=number, verdict=verdict, reason=reason, counts=counts):
+            word = f"{verdict}, not counted" if verdict and not counts else verdict
+            return f"test of round {number}: {word or 'no verdict'} ({reason})"
+        case journal.TestsLost(text=text):
+            return f"the tests since the start commit: {text}"
         case journal.Verified(command=command, exit_code=code, file=file):
             return f"verified with `{command}`: exit code {code}" + (f", {file}" if file else "")
         case journal.RoundFailed(round=number, last=last):

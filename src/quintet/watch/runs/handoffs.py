@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from quintet.actions import TurnActions
 from quintet.loop.journal import Carried
 from quintet.roles import TESTER, Role
 
@@ -57,7 +58,7 @@ class VerdictKind(StrEnum):
 SIGNS: Final = {VerdictKind.GOOD: "✓", VerdictKind.VOID: "⊘", VerdictKind.AGAIN: "↺", VerdictKind.BAD: "✗"}
 KIND_WORDS: Final = {
     VerdictKind.GOOD: "approved or passed",
-    VerdictKind.VOID: "approved too early or without evidence",
+    VerdictKind.VOID: "not counted: too early, or without evidence",
     VerdictKind.AGAIN: "changes asked for",
     VerdictKind.BAD: "failed",
 }
@@ -122,13 +123,15 @@ class Handoff:
     source: str = ""
     verdict: Judgement | None = None
     tokens: Tokens | None = None
+    actions: TurnActions | None = None
+    """what the agent did in its turn; None where no record tells"""
     reminders: int = 0
     missed: bool = False
     """the run went on without a reply"""
 
     @property
     def again(self) -> bool:
-        """Whether the tester was asked once more for its verdict."""
+        """Whether the role was asked once more in the same step."""
         return self.step.endswith("-again")
 
 

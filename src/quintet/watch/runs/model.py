@@ -57,6 +57,8 @@ class Run:
     """by role: the terminal's id and its provider"""
     commit: str = ""
     """what post-processing has committed"""
+    lost_tests: tuple[str, ...] = ()
+    """what the work tree had lost of its tests at the last review of the code: in all, then file by file"""
     asking: str = ""
     """the role that waits for a permission"""
     waiting: str = ""
@@ -258,7 +260,7 @@ class _RunBuilder:
         tokens = Tokens(used.input, used.cached, used.output, event.cost, unpriced) if used else None
         missed = isinstance(event, journal.ReplyMissed)
         self._set(asking="")
-        self._change(f"step {event.step}", taken=at, tokens=tokens, missed=missed)
+        self._change(f"step {event.step}", taken=at, tokens=tokens, missed=missed, actions=event.actions)
         if isinstance(event, journal.ReplyTaken):
             self._change(f"step {event.step}", reply_file=event.file, source=event.source)
         else:
@@ -268,10 +270,9 @@ class _RunBuilder:
         match event:
             case journal.ReviewJudged(verdict=word, approved=approved, reason=reason, evidence=evidence):
                 self._change("review", verdict=Judgement(word, review_kind(word, approved), reason, tuple(evidence)))
-            case journal.TestJudged(verdict=word, reason=reason):
-                self._change(
-                    "test", verdict=Judgement(word, VerdictKind.GOOD if word == PASS else VerdictKind.BAD, reason)
-                )
+            case journal.TestJudged(verdict=word, reason=reason, counts=counts):
+                kind = VerdictKind.BAD if word != PASS else VerdictKind.GOOD if counts else VerdictKind.VOID
+                self._change("test", verdict=Judgement(word, kind, reason))
             case journal.Verified(command=command, exit_code=code):
                 reason = f"the tester said PASS; the command ended with exit code {code}"
                 word, kind = (FAIL, VerdictKind.BAD) if code else (PASS, VerdictKind.GOOD)
@@ -288,6 +289,8 @@ class _RunBuilder:
             case journal.PermissionAsked(role=role, accepted=False):
                 self._set(asking=role)
                 kind = "permission"
+            case journal.TestsLost(text=text, files=files):
+                self._set(lost_tests=(text, *files))
             case journal.Noted(text=text) if text.startswith(COMMITTED):
                 self._set(commit=text.removeprefix(COMMITTED))
         if kind:

@@ -8,6 +8,7 @@ from typing import Final
 from quintet.layout import STATE
 from quintet.loop.decide.task import title_of
 from quintet.roles import ROLES, TESTER, Role
+from quintet.watch.runs.action_words import action_lines, doubt_words
 from quintet.watch.runs.advice import NEVER_APPROVED, Advice, advise
 from quintet.watch.runs.changes import Changes, FileChange, changes_of
 from quintet.watch.runs.condensation import left_out_bytes
@@ -72,6 +73,8 @@ class Summary:
             ("Left out by condensation", f"{left_out:,} of {left_out + self.prompt_bytes:,} bytes"),
             ("Warnings", self.warning_words),
         ]
+        if lost := self.changes.lost_tests.words:
+            rows.append(("Tests", f"{lost} since the start commit"))
         if run.resumes:
             rows.insert(3, ("Resumed", f"{run.resumes} times" if run.resumes > 1 else "once"))
         return rows
@@ -203,13 +206,17 @@ def task_title(folder: Path, run_id: str) -> str:
 
 
 def _evidence(folder: Path, handoff: Handoff) -> list[EvidenceText]:
-    """The output of the user's command where that decided, then the tester's report, which said PASS in that case."""
+    """The output of the user's command where that decided, what the tester did, and its report."""
     verdict, found = handoff.verdict, []
     word, kind = (verdict.word, verdict.kind) if verdict else ("", VerdictKind.BAD)
     if verdict and verdict.command:
         text = _shown(folder, verdict.output_file) or "(its output is not in the archive)"
         found.append(EvidenceText(handoff, "the output of your command", word, kind, text, verdict.output_file))
         word, kind = PASS, VerdictKind.GOOD
+    if handoff.actions is not None and verdict:
+        title = "; ".join(filter(None, ("what the tester did", doubt_words(handoff))))
+        text = "\n".join(action_lines(handoff.actions)) or "(nothing, by its own record)"
+        found.append(EvidenceText(handoff, title, word, kind, text, ""))
     if handoff.reply_file:
         text = _shown(folder, handoff.reply_file)
         found.append(EvidenceText(handoff, "the tester's report", word, kind, text, handoff.reply_file))

@@ -4,7 +4,7 @@
 const $ = (id) => document.getElementById(id);
 /** A role as people read it, with a capital to begin with. */
 const named = (role) => role[0].toUpperCase() + role.slice(1).replaceAll("_", " ");
-const TABS = [["reply", "Response"], ["output", "Your command's output"], ["prompt", "Prompt as sent"], ["left", "Left out of the prompt"]];
+const TABS = [["reply", "Response"], ["actions", "What it did"], ["output", "Your command's output"], ["prompt", "Prompt as sent"], ["left", "Left out of the prompt"]];
 const TIMELINE_MILLISECONDS = 3000;
 const STATUS_CLASSES = { PASS: "good", FAIL: "bad", STOPPED: "again", GONE: "again" };
 const view = {
@@ -162,6 +162,7 @@ function drawFacts() {
   const run = view.run;
   const facts = [["Project", run.wd], ["Run", run.id], ["At work for", clock(run.status === "RUNNING" ? run.seconds + now() - run.ended : run.seconds)],
     ["Tokens", run.tokens ? count(run.tokens.total) + priced(run.tokens) : "unknown"]];
+  if (run.lost_tests.length) facts.push(["Tests", h("span", { title: run.lost_tests.slice(1).join("\n") }, run.lost_tests[0])]);
   if (run.warnings.length) facts.push(["Warnings", h("a", { href: "#warnings-part" }, String(run.warnings.length))]);
   $("facts").replaceChildren(...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
 }
@@ -335,6 +336,7 @@ function drawSheet() {
     h("h3", {}, `${named(turn.role)}, round ${turn.round}, cycle ${turn.cycle}`),
     h("p", { class: "meta" }, `${hour(turn.sent)}${turn.taken === null ? ", no reply yet" : `, ${turn.missed ? "no reply" : "replied"} after ${duration(turn.seconds)}`}${size}${turn.reminders ? `, reminded ${turn.reminders}×` : ""}${turn.source === "screen" ? ", read from its screen" : ""}`),
     verdict ? h("div", { class: "judgement" }, h("strong", { class: verdictClass(turn) }, verdict.label), h("span", { class: "why" }, verdict.reason === verdict.word.toLowerCase() ? "with evidence of" : verdict.reason),
+      turn.doubt ? h("p", { class: "again" }, turn.doubt) : null,
       verdict.command ? h("p", {}, h("code", {}, verdict.command)) : null, verdict.evidence.length ? h("p", { class: "chips" }, verdict.evidence.map((word) => h("span", {}, word))) : null) : null,
     tabs, sheetBody(sheet)]);
 }
@@ -378,7 +380,7 @@ document.addEventListener("keydown", (event) => {
   else if (key === "0") show("all");
   else if (key === "f") show("", true);
   else if (key === "j" || key === "k") choose(Math.min(Math.max(view.chosen + (key === "j" ? 1 : -1), 0), view.run.handoffs.length - 1), true);
-  else if (/^[rcpl]$/.test(key)) read({ r: "reply", c: "output", p: "prompt", l: "left" }[key]);
+  else if (/^[racpl]$/.test(key)) read({ r: "reply", a: "actions", c: "output", p: "prompt", l: "left" }[key]);
   else if (key === "?") $("help").showModal();
   else return;
   event.preventDefault();
