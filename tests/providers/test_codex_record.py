@@ -67,6 +67,11 @@ def test_a_prompt_that_somebody_types_after_ours_is_seen() -> None:
     assert typed(STARTED, ours, DONE, STARTED, theirs, DONE) is True
     assert typed(STARTED, ours, DONE, STARTED, theirs, DONE, STARTED, ours, since=6) is False
     assert typed(STARTED, DONE, STARTED, DONE) is False, "a turn that no prompt began is nobody's typing"
+    prompt, reply = (event("item_completed", item={"type": kind}) for kind in ("UserMessage", "AgentMessage"))
+    assert typed(STARTED, prompt, reply, DONE) is False
+    assert typed(STARTED, prompt, reply, DONE, STARTED, prompt, reply, DONE) is True, "as Codex 0.166.0 writes it"
+    assert typed(STARTED, prompt, ours, DONE) is False, "one prompt that is told in both ways"
+    assert typed(STARTED, prompt, ours, DONE, STARTED, prompt, ours, DONE) is True
 
 
 def test_a_turn_from_before_the_prompt_does_not_count() -> None:

@@ -46,6 +46,8 @@ class Rollout:
     total: Usage = Usage()
     prompts: tuple[int, int] = (-1, -1)
     """where the last two prompts stand"""
+    prompt_kind: str = ""
+    """the kind of line that tells of prompts; releases differ, and one that writes both must not count twice"""
 
     def since(self, position: int) -> TurnRecord | None:
         """The last turn, where it began at or after a position."""
@@ -78,12 +80,14 @@ def read_line(rollout: Rollout, position: int, line: bytes) -> Rollout:
     kind = _text(payload, "type")
     if kind in _BEGIN:
         return replace(
-            Rollout(total=rollout.total, before=rollout.total, prompts=rollout.prompts),
+            Rollout(
+                total=rollout.total, before=rollout.total, prompts=rollout.prompts, prompt_kind=rollout.prompt_kind
+            ),
             begun=position,
             turn=_text(payload, "turn_id"),
         )
-    if kind == "user_message" and _text(payload, "kind") in ("", "plain"):
-        return replace(rollout, prompts=(rollout.prompts[1], position))
+    if _is_prompt(kind, payload) and rollout.prompt_kind in ("", kind):
+        return replace(rollout, prompts=(rollout.prompts[1], position), prompt_kind=kind)
     if kind == "token_count":
         return replace(rollout, total=_total(payload) or rollout.total)
     if kind == "error":
@@ -105,6 +109,14 @@ def read_line(rollout: Rollout, position: int, line: bytes) -> Rollout:
         reason = TurnFailure(FailureKind.INTERRUPTED, _text(payload, "reason") or "interrupted")
         return replace(rollout, ended=True, message=None, failure=reason)
     return rollout
+
+
+def _is_prompt(kind: str, payload: dict[str, Any]) -> bool:
+    """Whether a line tells of something that was typed: `user_message` (0.149), `item_completed` (0.166)."""
+    item = payload.get("item")
+    if kind == "item_completed" and isinstance(item, dict):
+        return _text(item, "type") == "UserMessage"
+    return kind == "user_message" and _text(payload, "kind") in ("", "plain")
 
 
 def _payload(line: bytes) -> tuple[dict[str, Any], float]:
