@@ -12,7 +12,7 @@ from tests.test_rooms import modules
 
 COMMAND = re.compile(rf"\bquintet (?:{'|'.join(cli.commands)})\b")
 SPOKEN_OF = {
-    "quintet.setup.project: Written by quintet init, which brings it up to date; changes to it are lost.",
+    "quintet.setup.init_files: Written by quintet init, which brings it up to date; changes to it are lost.",
     "quintet.setup.stopping: stopped with quintet stop",
 }
 """what names a command that nobody is told to type"""

@@ -18,8 +18,8 @@ from quintet.loop.run.driver import Connect, Driver
 from quintet.loop.run.plan import check_settings
 from quintet.providers.scripted import SCENARIO_VARIABLE, SCRIPTED
 from quintet.server.http.client import client_for
-from quintet.setup.at_work import at_work
-from quintet.setup.rights import rights
+from quintet.setup.permissions import agent_permissions
+from quintet.setup.running_projects import registered
 from quintet.watch.report.write_report import write_report
 
 
@@ -77,12 +77,12 @@ def execute(spec: RunSpec) -> Result:
         driver.emit(Warned(text=text))
 
     check_settings(settings)
-    with at_work(settings.wd), ExitStack() as servers:
+    with registered(settings.wd), ExitStack() as servers:
         connect = spec.connect or partial(_connect, settings, servers, warn)
         driver = Driver(settings, connect, [*spec.listeners, note_reason], spec.clock, spec.named_task)
         for warning in (*spec.warnings, *_missing_script(settings)):
             warn(warning)
-        for sentence in _rights(settings):
+        for sentence in _permissions(settings):
             driver.emit(Noted(text=sentence))
         code, state = driver.run(), driver.state
         result = Result(
@@ -100,10 +100,10 @@ def _with_report(result: Result, wd: Path) -> Result:
         return replace(result, folder=folder, report_error=str(error))
 
 
-def _rights(settings: Settings) -> Iterator[str]:
+def _permissions(settings: Settings) -> Iterator[str]:
     """What the agents may do, and how to change that."""
-    if found := rights(settings):
-        yield from filter(None, (found.told, found.change))
+    if found := agent_permissions(settings):
+        yield from filter(None, (found.summary, found.change))
 
 
 def _missing_script(settings: Settings) -> Iterator[str]:

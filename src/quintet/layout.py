@@ -6,14 +6,18 @@ from typing import Final
 from quintet.roles import Role
 
 CONFIG_FILE: Final = "quintet.json"
+SCHEMA_FILE: Final = Path(".quintet") / "schema.json"
+TASK_TEMPLATE: Final = Path(".quintet") / "task.md"
+"""the project's own template of new task files"""
+GITIGNORE: Final = ".gitignore"
 TMP: Final = Path(".tmp")
 """below the project: everything of a run that people and tools look at"""
 RESPONSE_DIR: Final = TMP / "agent-responses"
 PID_FILE: Final = TMP / "quintet.pid"
 DISCOVERY: Final = TMP / "server.json"
+"""the address of a run's server, and its token"""
 LONGEST_WORD: Final = 4096
-"""bytes that are read of a file with which a process says where it is"""
-"""where the server of a run says how to reach it"""
+"""bytes that are read of a file in which a process says where it is"""
 STATE: Final = "quintet-state.json"
 STATE_FILE: Final = TMP / STATE
 JOURNAL: Final = "journal.jsonl"

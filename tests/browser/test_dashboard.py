@@ -1,5 +1,6 @@
 """The dashboard in a real Chromium, on a real run of the scripted agents."""
 
+import re
 import shutil
 import time
 from collections.abc import Iterator
@@ -130,7 +131,7 @@ def test_a_finished_run_read_with_the_keyboard_and_a_server_that_restarts(page: 
         # back to the tester's first verdict, and what of the programmer's reply its prompt left out
         for _ in range(3):
             page.keyboard.press("k")
-        expect(page.locator("#sheet strong")).to_have_text("FAIL")
+        expect(page.locator("#sheet strong")).to_have_text("✗ FAIL")
         page.keyboard.press("l")
         expect(page.locator("#text")).to_contain_text("Known limitations")
         page.keyboard.press("p")
@@ -178,11 +179,13 @@ def test_a_killed_run_stands_still_on_every_page_and_goes_on(page: Page) -> None
         run.kill()
         run.wait()
         expect(page.locator("#headline")).to_have_text("Interrupted in round 1", timeout=PATIENCE)
-        expect(page.locator("#notice code")).to_have_text("quintet run")
+        expect(page.locator("#notice code")).to_have_text(re.compile("quintet run$"))
         expect(page.locator(".step.now")).to_have_count(0)
         expect(page.locator("#runs")).to_contain_text("Interrupted in round 1")
         # the page of the run's own server cannot come back, and says where there is one that stays
-        expect(own.locator("#notice code")).to_have_text(f"quintet dashboard --wd {project.wd}", timeout=PATIENCE)
+        expect(own.locator("#notice code")).to_have_text(
+            re.compile(f"quintet dashboard --wd {re.escape(str(project.wd))}$"), timeout=PATIENCE
+        )
         assert own.evaluate("now() === now()"), "its clocks stand still"
 
         project.call("stop", "--all")

@@ -1,4 +1,4 @@
-"""`quintet doctor`: what it finds, how bad that is, and the line on how to mend it."""
+"""`quintet doctor`: what it finds, how bad that is, and the line on how to fix it."""
 
 import fcntl
 import json
@@ -24,8 +24,8 @@ def checks(desk: Desk, *words: str, **env: str) -> tuple[int, dict[str, list[dic
     assert document["can_run"] == (done.exit_code == 0)
     found: dict[str, list[dict[str, Any]]] = {}
     for check in document["checks"]:
-        assert check["mend"] or check["level"] == "ok", f"{check} says not how to mend it"
-        assert "\n" not in check["found"] + check["mend"]
+        assert check["fix"] or check["level"] == "ok", f"{check} does not say how to fix it"
+        assert "\n" not in check["found"] + check["fix"]
         found.setdefault(check["name"], []).append(check)
     return done.exit_code, found
 
@@ -61,7 +61,7 @@ def test_an_agent_that_cannot_work_is_a_failure(desk: Desk, programs: dict[str, 
     code, found = checks(desk)
     assert code == 1
     assert level(found, "codex") == "failure"
-    assert words in found["codex"][0]["mend"]
+    assert words in found["codex"][0]["fix"]
     assert level(found, "claude_code") == "ok", "the settings do not name it"
 
 
@@ -72,9 +72,9 @@ def test_claude_code_as_root_is_found_before_a_run_finds_it(desk: Desk) -> None:
     assert code == 1
     refused = found["claude_code"][-1]
     assert (refused["level"], "root/sudo" in refused["found"]) == ("failure", True), refused
-    assert "IS_SANDBOX=1" in refused["mend"]
-    for mended in ({"IS_SANDBOX": "1"}, {"PERMISSIONS": "ask"}):
-        code, found = checks(desk, **(key | mended))
+    assert "IS_SANDBOX=1" in refused["fix"]
+    for fixed in ({"IS_SANDBOX": "1"}, {"PERMISSIONS": "ask"}):
+        code, found = checks(desk, **(key | fixed))
         assert (code, level(found, "claude_code")) == (0, "ok")
 
 
@@ -85,7 +85,7 @@ def test_arguments_that_a_cli_does_not_take_are_a_failure(desk: Desk) -> None:
     assert code == 1
     (refused,) = [check for check in found["codex"] if check["level"] == "failure"]
     assert refused["found"] == "tester: it does not start: error: unexpected argument '--broken' found"
-    assert "--broken" in refused["mend"]
+    assert "--broken" in refused["fix"]
 
 
 @pytest.mark.parametrize(("version", "word"), [("0.167.0", "newer"), ("1.0.0", "newer"), ("0.50.0", "older")])

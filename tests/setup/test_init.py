@@ -8,7 +8,7 @@ import pytest
 from quintet.config import load_settings
 from quintet.config.schema import json_schema
 from quintet.errors import RunError
-from quintet.setup.project import OURS
+from quintet.setup.init_files import OURS
 from tests.setup.conftest import Desk
 from tests.setup.programs import OPENSPEC, codex
 
@@ -96,7 +96,7 @@ def test_outside_of_a_repository_there_is_nothing_to_ignore(desk: Desk) -> None:
     plain.mkdir()
     done = desk.quintet("init", "--wd", str(plain))
     assert done.exit_code == 0
-    assert "this is no git repository" in done.output
+    assert "not a git repository" in done.output
     assert not (plain / ".gitignore").exists()
 
 

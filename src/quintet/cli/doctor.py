@@ -17,12 +17,12 @@ def doctor(config_file: Path | None, as_json: bool, **flags: Any) -> int:
     checks = list(examine(os.environ, flags, config_file, Path.cwd()))
     failures = sum(check.level is Level.FAILURE for check in checks)
     if as_json:
-        rows = [{"name": one.name, "level": one.level, "found": one.found, "mend": one.mend} for one in checks]
+        rows = [{"name": one.name, "level": one.level, "found": one.found, "fix": one.fix} for one in checks]
         click.echo(json.dumps({"can_run": not failures, "checks": rows}, ensure_ascii=False, indent=2))
         return 1 if failures else 0
     for one in checks:
         click.echo(hanging(f"{one.level:<8} {one.name:<12} ", one.found))
-        if one.mend:
-            click.echo(hanging(f"{'':<21} -> ", one.mend))
+        if one.fix:
+            click.echo(hanging(f"{'':<21} -> ", one.fix))
     click.echo("\nA run can start." if not failures else "\nA run cannot start.")
     return 1 if failures else 0

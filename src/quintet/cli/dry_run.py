@@ -14,7 +14,7 @@ from quintet.loop.decide.task import title_of
 from quintet.loop.run.plan import Plan, plan
 from quintet.prose import hanging
 from quintet.roles import ROLES
-from quintet.setup.rights import rights
+from quintet.setup.permissions import agent_permissions
 
 
 def show_plan(config_file: Path | None, flags: dict[str, Any], as_json: bool) -> None:
@@ -61,8 +61,8 @@ def _rows(settings: Settings, found: Plan, config: Path | None) -> list[tuple[st
 
 
 def _permissions(settings: Settings) -> list[tuple[str, str]]:
-    found = rights(settings)
-    return [("permissions", f"{found.told}{f' ({found.change})' if found.change else ''}")] if found else []
+    found = agent_permissions(settings)
+    return [("permissions", f"{found.summary}{f' ({found.change})' if found.change else ''}")] if found else []
 
 
 def _step(found: Plan) -> str:

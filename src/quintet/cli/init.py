@@ -12,8 +12,8 @@ from quintet.errors import ConfigError, RunError
 from quintet.program import program
 from quintet.prose import hanging
 from quintet.setup import openspec
-from quintet.setup.project import LEFT, WRITTEN, installed_agents, write_project
-from quintet.setup.rights import rights
+from quintet.setup.init_files import LEFT, WRITTEN, installed_agents, write_init_files
+from quintet.setup.permissions import agent_permissions
 
 
 def init(wd: Path, provider: str | None, with_openspec: bool | None, yes: bool) -> None:
@@ -25,25 +25,25 @@ def init(wd: Path, provider: str | None, with_openspec: bool | None, yes: bool) 
     chosen = provider or next((name for name in OWN_PROVIDERS if name in agents), OWN_PROVIDERS[0])
     if not agents:
         _tell("not found", f"any agent CLI; {program()} doctor says how to install one")
-    acts = list(write_project(wd, chosen))
+    acts = list(write_init_files(wd, chosen))
     for act in acts:
         _tell(act.what, f"{act.path}{f' ({act.note})' if act.note else ''}")
     providers = list(dict.fromkeys([chosen, *agents]))
     changed = _openspec(wd, providers, with_openspec, yes)
     if not changed and not any(act.is_change for act in acts):
         click.echo("\nNothing was changed.")
-    _tell_rights(wd)
+    _tell_permissions(wd)
     click.echo(f'\nNext:\n  {program()} new "what you want, in one line"\n  {program()} doctor')
 
 
-def _tell_rights(wd: Path) -> None:
+def _tell_permissions(wd: Path) -> None:
     """What the agents will be allowed to do, by the settings that are there now."""
     try:
         settings = load_settings(None, os.environ, {"wd": str(wd)}, wd).settings
     except ConfigError:  # doctor says what is wrong with them
         settings = Settings()
-    if found := rights(settings):
-        told = f"{found.told}. {found.change}".strip(". ")
+    if found := agent_permissions(settings):
+        told = f"{found.summary}. {found.change}".strip(". ")
         click.echo("\n" + hanging("", f"{told[0].upper()}{told[1:]}."))
 
 

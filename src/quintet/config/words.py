@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from quintet.config.kinds import Choice, Prices, Seconds, Whole
 from quintet.config.table import TABLE, Row, Settings
+from quintet.layout import STATE_FILE
 
 Mark = Callable[[str], str]
 """how a value looks among words"""
@@ -19,7 +20,7 @@ TITLES: Final = {
 """the sections of the config file, in the order in which they are shown"""
 _DEFAULTS: Final = {
     "wd": "the current directory",
-    "state_file": ".tmp/quintet-state.json in the project",
+    "state_file": f"{STATE_FILE} in the project",
     "resume": "unset",
     "prices": "unset",
 }

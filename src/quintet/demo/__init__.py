@@ -9,6 +9,7 @@ from pathlib import Path
 from quintet import files, git
 from quintet.demo.script import SCENARIO
 from quintet.errors import RunError
+from quintet.layout import GITIGNORE
 
 SCENARIO_FILE = "scenario.json"
 TASK_FILE = "task.md"
@@ -28,7 +29,7 @@ def prepare(folder: Path | None) -> Path:
         for path, place in (texts | {shipped / TASK_FILE: Path(TASK_FILE)}).items():
             files.write(folder / place, path.read_bytes(), private=False)
     files.write(folder / SCENARIO_FILE, json.dumps(SCENARIO, indent=1), private=False)
-    files.write(project / ".gitignore", "__pycache__/\n", private=False)
+    files.write(project / GITIGNORE, "__pycache__/\n", private=False)
     for arguments in (
         ["init", "--quiet"],
         ["config", "user.name", "Quintet demo"],

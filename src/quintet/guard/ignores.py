@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from quintet import files
+from quintet.layout import GITIGNORE
 
-NAME: Final = ".gitignore"
 _MARK: Final = b"\xef\xbb\xbf"
 _SPECIAL: Final = re.compile(rb"([*?\[\]\\ ])")
 
@@ -21,7 +21,7 @@ def rules(top: Path, sources: Iterable[str], shared: Iterable[Path]) -> bytes:
     """All patterns, the weakest first: files for the whole repository, then `.gitignore` files from the top down."""
     lines = [_read(path) for path in shared]
     for source in sorted(sources, key=lambda name: (name.count("/"), name)):
-        folder = os.fsencode(source.removesuffix(NAME))
+        folder = os.fsencode(source.removesuffix(GITIGNORE))
         for line in _read(top / source, top).split(b"\n"):
             lines.append(tied(line, folder) if folder else line)
     return b"\n".join(lines) + b"\n"

@@ -17,6 +17,7 @@ from quintet.errors import GitError, NotGuarded
 from quintet.guard import ignores, repository
 from quintet.guard.repository import Place
 from quintet.guard.store import Content, Deadline, Entry, Store
+from quintet.layout import GITIGNORE, TMP
 
 SECONDS: Final = 10.0
 _RACY_NS: Final = 2_000_000_000
@@ -64,7 +65,7 @@ def take(
     name: str,
     protect: Sequence[str] = (),
     *,
-    skip: Sequence[str] = (".tmp",),
+    skip: Sequence[str] = (TMP.name,),
     cache: Snapshot | None = None,
     seconds: float = SECONDS,
 ) -> Snapshot:
@@ -140,7 +141,7 @@ def _list_by_rules_of_the_tree(new: Snapshot, store: Store, cache: Snapshot | No
     sources = set(cache.sources if cache else ()) | {
         path for path in _staged_paths(new.staged) if _is_ignore_file(path)
     }
-    sources.add(ignores.NAME)
+    sources.add(GITIGNORE)
     shared = (Path(place.excludes), Path(place.common, "info/exclude"))
     skipped = [b"/" + ignores.literal(os.fsencode(place.prefix + path)) for path in new.skip]
     for _ in range(_LOOPS):
@@ -154,7 +155,7 @@ def _list_by_rules_of_the_tree(new: Snapshot, store: Store, cache: Snapshot | No
 
 
 def _is_ignore_file(path: str) -> bool:
-    return path.endswith(ignores.NAME) and f"/{path}".endswith(f"/{ignores.NAME}")
+    return path.endswith(GITIGNORE) and f"/{path}".endswith(f"/{GITIGNORE}")
 
 
 def _list(new: Snapshot, store: Store, deadline: Deadline) -> list[str]:

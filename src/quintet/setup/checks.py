@@ -1,11 +1,11 @@
-"""One look at one thing, and how bad what it found is."""
+"""The result of one check of `quintet doctor`."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Level(StrEnum):
-    """With one failure a run could not start."""
+    """How bad a result is; with a failure a run cannot start."""
 
     OK = "ok"
     WARNING = "warning"
@@ -14,21 +14,21 @@ class Level(StrEnum):
 
 @dataclass(frozen=True)
 class Check:
-    """What was looked at, what was found, and how to mend it."""
+    """What was checked, what was found, and how to fix it."""
 
     name: str
     level: Level
     found: str
-    mend: str = ""
+    fix: str = ""
 
 
 def ok(name: str, found: str) -> Check:
     return Check(name, Level.OK, found)
 
 
-def warning(name: str, found: str, mend: str) -> Check:
-    return Check(name, Level.WARNING, found, mend)
+def warning(name: str, found: str, fix: str) -> Check:
+    return Check(name, Level.WARNING, found, fix)
 
 
-def failure(name: str, found: str, mend: str) -> Check:
-    return Check(name, Level.FAILURE, found, mend)
+def failure(name: str, found: str, fix: str) -> Check:
+    return Check(name, Level.FAILURE, found, fix)

@@ -1,4 +1,4 @@
-"""What `quintet doctor` looks at: first the machine, then the project, its task and its run."""
+"""What `quintet doctor` checks: first the machine, then the project, its task and its run."""
 
 import os
 import platform
@@ -23,12 +23,12 @@ from quintet.server.profiles import load_profile
 from quintet.setup import openspec
 from quintet.setup.checks import Check, Level, failure, ok, warning
 from quintet.setup.leftovers import count_leftovers
-from quintet.setup.machine import check_agents, check_git, check_places, check_starts, check_tmux
-from quintet.setup.rights import rights
+from quintet.setup.machine_checks import check_agents, check_git, check_sockets, check_starts, check_tmux
+from quintet.setup.permissions import agent_permissions
 
 
 def examine(env: Mapping[str, str], flags: Mapping[str, Any], config_file: Path | None, cwd: Path) -> Iterator[Check]:
-    """All checks. What another server takes care of is not looked for here."""
+    """Run all checks. What another server does itself is not checked here."""
     yield ok("quintet", f"{__version__}, Python {platform.python_version()} at {sys.executable}")
     try:
         settings = load_settings(config_file, env, flags, cwd).settings
@@ -40,7 +40,7 @@ def examine(env: Mapping[str, str], flags: Mapping[str, Any], config_file: Path 
         yield _server(settings.api)
     else:
         yield check_tmux()
-        yield check_places()
+        yield check_sockets()
     yield check_git(settings.wd)
     yield _settings(config_file or find_config(env, flags, cwd))
     if not settings.api:
@@ -58,7 +58,11 @@ def examine(env: Mapping[str, str], flags: Mapping[str, Any], config_file: Path 
 
 def _settings(found: Path | None) -> Check:
     if found is None:
-        return warning("settings", f"no {CONFIG_FILE}; defaults, variables and options", f"{program()} init writes one")
+        return warning(
+            "settings",
+            f"no {CONFIG_FILE}; defaults, variables and options apply",
+            f"{program()} init writes one",
+        )
     return ok("settings", str(found))
 
 
@@ -73,7 +77,7 @@ def _server(api: str) -> Check:
     except Refused as error:
         return failure("server", str(error), "run as the user who started it, or set QUINTET_TOKEN")
     except ApiError as error:
-        return failure("server", str(error), "start it, or leave API out: a run brings its own server")
+        return failure("server", str(error), "start it, or unset API: a run then starts its own server")
     finally:
         client.close()
     return ok("server", f"{api} answers")
@@ -88,8 +92,8 @@ def _profiles(settings: Settings) -> Iterator[Check]:
 
 
 def _permissions(settings: Settings) -> Iterator[Check]:
-    if found := rights(settings):
-        yield Check("permissions", Level.OK, found.told, found.change)
+    if found := agent_permissions(settings):
+        yield Check("permissions", Level.OK, found.summary, found.change)
 
 
 def _prompts(settings: Settings) -> Iterator[Check]:
@@ -99,27 +103,27 @@ def _prompts(settings: Settings) -> Iterator[Check]:
     for fault in faults:
         yield failure("prompts", fault, f"{program()} prompts show NAME prints the shipped text")
     if not faults:
-        yield ok("prompts", f"of your own in {settings.prompts_dir}")
+        yield ok("prompts", f"your own ones in {settings.prompts_dir}")
 
 
 def _project(settings: Settings) -> Check:
     if not os.access(settings.wd, os.R_OK | os.W_OK | os.X_OK):
-        return failure("project", f"{settings.wd} cannot be written", "give yourself the right to write there")
+        return failure("project", f"{settings.wd} is not writable", "make it writable")
     return ok("project", str(settings.wd))
 
 
 def _openspec(settings: Settings) -> Iterator[Check]:
     release = openspec.version()
     if not release:
-        yield warning("openspec", "not installed; the analyst's prompts ask for it", openspec.INSTALL)
+        yield warning("openspec", "not installed; the analyst needs it", openspec.INSTALL)
         return
     providers = {agent.provider for agent in settings.agents.values()}
     missing = openspec.missing_workflows(settings.wd, sorted(providers))
     if not openspec.is_set_up(settings.wd):
         yield warning("openspec", f"{release}; not set up in this project", f"{program()} init --openspec")
     elif missing:
-        told = "; ".join(f"{', '.join(ones)} for {name}" for name, ones in missing.items())
-        yield warning("openspec", f"{release}; workflows are missing: {told}", f"{program()} init --openspec")
+        names = "; ".join(f"{', '.join(ones)} for {name}" for name, ones in missing.items())
+        yield warning("openspec", f"{release}; missing workflows: {names}", f"{program()} init --openspec")
     else:
         yield ok("openspec", f"{release}, set up in this project")
 
@@ -140,12 +144,12 @@ def _task(settings: Settings) -> Iterator[Check]:
 
 def _run(settings: Settings) -> Check:
     if who := worker(settings.wd):
-        told = f"one is at work here ({who})"
+        told = f"one is running here ({who})"
         return failure("run", told, f"{program()} watch shows it; another can start when it has ended")
     try:
         saved = load_state(settings.state_file, settings.provider)
     except StateError as error:
-        return _no_resume(settings, str(error)) or warning("run", str(error), "nothing; the next run puts it aside")
+        return _no_resume(settings, str(error)) or warning("run", str(error), "nothing; the next run moves it away")
     reason = why_not(saved, settings.wd) if saved else "there is no saved run"
     if refused := _no_resume(settings, reason):
         return refused
@@ -154,23 +158,23 @@ def _run(settings: Settings) -> Check:
     if saved.final_status is not Status.RUNNING:
         return ok("run", f"the last one, {saved.run_id}, ended with {saved.final_status}")
     if reason:
-        return warning("run", reason, "nothing; the next run begins anew")
+        return warning("run", reason, "nothing; the next run starts from the beginning")
     why = f": {saved.last_error}" if saved.last_error else ""
     return warning(
-        "run", f"{saved.run_id} is unfinished{why}", f"{program()} run goes on with it; RESUME=0 begins anew"
+        "run", f"{saved.run_id} is unfinished{why}", f"{program()} run resumes it; RESUME=0 starts a new one"
     )
 
 
 def _no_resume(settings: Settings, reason: str) -> Check | None:
-    """Where the settings insist on going on, and there is nothing to go on with."""
-    return failure("run", f"cannot resume: {reason}", "leave RESUME out") if settings.resume and reason else None
+    """A failure where the settings demand a resume and there is nothing to resume."""
+    return failure("run", f"cannot resume: {reason}", "unset RESUME") if settings.resume and reason else None
 
 
 def _leftovers(settings: Settings) -> Check:
     dead, ended = count_leftovers(settings.wd)
     if ended:
-        told = f"the terminals of {ended} run{'s' if ended > 1 else ''} that ended are still there"
-        return warning("leftovers", told, f"{program()} clean --terminals lists and ends them")
+        found = f"the terminals of {ended} ended run{'s' if ended > 1 else ''} are still open"
+        return warning("leftovers", found, f"{program()} clean --terminals lists and ends them")
     if dead:
-        return warning("leftovers", f"{dead} of old runs", f"{program()} clean lists and removes them")
+        return warning("leftovers", f"{dead} files of old runs", f"{program()} clean lists and removes them")
     return ok("leftovers", "none")

@@ -1,4 +1,4 @@
-"""OpenSpec in a project: whether it is set up with the workflows that the prompts name, and setting it up."""
+"""OpenSpec in a project: checks whether it is set up with the workflows that the prompts use, and sets it up."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def is_set_up(wd: Path) -> bool:
 
 
 def missing_workflows(wd: Path, providers: Iterable[str]) -> dict[str, list[str]]:
-    """By provider the workflows that its agents would look for in vain."""
+    """The workflows that are missing, by provider."""
     tools = {name: TOOLS[name] for name in providers if name in TOOLS}
     found = {name: [one for one in WORKFLOWS if not _has(wd, tool, one)] for name, tool in tools.items()}
     return {name: missing for name, missing in found.items() if missing}
@@ -43,19 +43,18 @@ def _has(wd: Path, tool: OpenSpecTool, workflow: str) -> bool:
 
 
 def version() -> str:
-    """What the installed OpenSpec calls itself; empty where there is none."""
+    """The version of OpenSpec; empty where it is not installed."""
     if shutil.which(PROGRAM) is None:
         return ""
     outcome = command.run([PROGRAM, "--version"], Path.cwd(), _SECONDS, _QUIET)
-    return outcome.last_line.strip() or "of an unknown release"
+    return outcome.last_line.strip() or "unknown version"
 
 
 def set_up(wd: Path, providers: Iterable[str]) -> list[Path]:
-    """Set OpenSpec up for the agents; the files that were added.
+    """Set OpenSpec up for some agents; returns the files that were added.
 
-    It is done in a folder of its own, and only what the project lacks is copied: OpenSpec itself would write over
-    files that the user has changed. The fast-forward workflow is not in its default profile; the profile that asks
-    for it is a temporary one, so that the user's own settings stay as they are.
+    OpenSpec runs in a temporary folder, and only missing files are copied, because it would overwrite files that the
+    user has changed. The fast-forward workflow needs a profile of its own, which is temporary too.
     """
     tools = ",".join(TOOLS[name].name for name in providers if name in TOOLS) or "none"
     with tempfile.TemporaryDirectory(prefix="quintet-openspec-") as place:
@@ -64,7 +63,7 @@ def set_up(wd: Path, providers: Iterable[str]) -> list[Path]:
         added = []
         for name, more in {"users": {}, "ours": {"XDG_CONFIG_HOME": str(settings.parent.parent)}}.items():
             made = Path(place) / name
-            made.mkdir()
+            files.make_folder(made)
             outcome = command.run([PROGRAM, "init", "--tools", tools, "."], made, _SECONDS, _QUIET | more)
             if outcome.exit_code:
                 by_hand = f"try it by hand: openspec init --tools {tools}"

@@ -31,7 +31,7 @@ from quintet.server.terminal.direct_access import (
     list_terminals,
     sessions_in,
 )
-from quintet.setup.at_work import projects
+from quintet.setup.running_projects import running_projects
 from quintet.watch.report.write_report import write_report
 from quintet.watch.runs.folders import find_run, has_process, read_run, run_folders
 
@@ -90,7 +90,7 @@ def of_session(name: str) -> Target:
 
 def end_all(tell: Tell, *, keep_terminals: bool = False) -> None:
     """End everything of this user. What goes wrong in one project keeps no other from its end."""
-    homes: dict[Path, list[str]] = {wd: [] for wd in projects()}
+    homes: dict[Path, list[str]] = {wd: [] for wd in running_projects()}
     for seat in list_terminals():
         if not any(seat.session in sessions for sessions in homes.values()):
             homes.setdefault(Path(seat.cwd), []).append(seat.session)
@@ -233,7 +233,7 @@ def _sessions_of(wd: Path, seats: list[TerminalRow]) -> tuple[str, ...]:
 
 def _projects_of(session: str) -> list[Path]:
     """The projects at work whose state names a session that does not answer."""
-    return [wd for wd in projects() if (saved := _saved(wd)) and saved.session_name == session]
+    return [wd for wd in running_projects() if (saved := _saved(wd)) and saved.session_name == session]
 
 
 def _in(wd: Path) -> str:

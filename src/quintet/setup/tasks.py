@@ -1,4 +1,4 @@
-"""A new task file, from the project's own template or the shipped one."""
+"""Writes new task files, from the project's own template or the shipped one."""
 
 import re
 import unicodedata
@@ -8,10 +8,9 @@ from typing import Final
 
 from quintet import files
 from quintet.errors import TaskError
+from quintet.layout import TASK_TEMPLATE
 from quintet.program import program
 
-TEMPLATE: Final = Path(".quintet") / "task.md"
-"""the project's own template"""
 FOLDER: Final = Path("tasks")
 SLOT: Final = "<<task>>"
 _LONGEST_NAME: Final = 60
@@ -23,15 +22,15 @@ def shipped_template() -> str:
 
 
 def new_task(sentence: str, wd: Path, path: Path | None = None) -> Path:
-    """Write a task file that begins with a sentence; what else belongs into it stands there as blanks."""
+    """Write a task file that begins with a sentence; the rest of the template is left to be filled in."""
     sentence = " ".join(sentence.encode("utf-8", "replace").decode().split())
     if not sentence:
         raise TaskError(f'say in one line what you want, for instance: {program()} new "Add a --json option to report"')
-    template = wd / TEMPLATE
+    template = wd / TASK_TEMPLATE
     try:
         text = template.read_text(encoding="utf-8-sig") if template.exists() else shipped_template()
     except (OSError, UnicodeDecodeError):
-        raise TaskError(f"{template}: cannot be read; mend or remove it") from None
+        raise TaskError(f"{template}: cannot be read; correct or remove it") from None
     if SLOT not in text:
         raise TaskError(f"{template}: has no {SLOT}, where the task's first line belongs; add it or remove the file")
     target = path or wd / FOLDER / f"{slug(sentence)}.md"
@@ -40,14 +39,14 @@ def new_task(sentence: str, wd: Path, path: Path | None = None) -> Path:
     try:
         files.write_new(target, text.replace(SLOT, sentence), None if path else wd, private=False)
     except FileExistsError:
-        raise TaskError(f"{target}: is there already; choose another name with --output") from None
+        raise TaskError(f"{target}: exists already; choose another name with --output") from None
     except OSError as error:
         raise TaskError(f"{target}: cannot be written ({error.strerror})") from None
     return target
 
 
 def slug(sentence: str) -> str:
-    """A file's name for a sentence."""
+    """A file name made from a sentence."""
     # accents go, other alphabets stay
     apart = unicodedata.normalize("NFKD", sentence.casefold())
     plain = unicodedata.normalize("NFC", "".join(letter for letter in apart if not unicodedata.combining(letter)))

@@ -12,7 +12,7 @@ from typing import IO, Final
 
 from quintet import files
 from quintet.errors import RunError
-from quintet.layout import RESPONSE_DIR, TMP, response_path_for, run_folder
+from quintet.layout import GITIGNORE, RESPONSE_DIR, TMP, response_path_for, run_folder
 from quintet.loop.decide.markup import normalise
 from quintet.roles import ROLES, Role
 
@@ -29,7 +29,7 @@ PROMPTS: Final = "prompts"
 def make_tmp(wd: Path) -> None:
     """Make `.tmp/`, which ignores itself; an empty list is what a full disk or a kill has left of ours."""
     files.make_folder(wd / TMP, wd)
-    ignore = wd / TMP / ".gitignore"
+    ignore = wd / TMP / GITIGNORE
     found = files.look(ignore, wd)
     if found is None or not found.st_size:
         files.write(ignore, "*\n", wd)

@@ -13,6 +13,7 @@ from typing import Final, Self
 
 from quintet import files
 from quintet.errors import ServerError
+from quintet.layout import GITIGNORE
 from quintet.server.http.app import PageRoutes, create_app
 from quintet.server.http.listen import bind, make_server
 from quintet.server.names import session_name
@@ -111,6 +112,6 @@ class EmbeddedServer:
         word = {"url": self.url, "token": self.token, "pid": os.getpid(), "sessions": self._sessions}
         wd = path.parents[1]
         if not path.parent.exists():
-            files.write(path.parent / ".gitignore", "*\n", wd)  # the token must not get into a commit
+            files.write(path.parent / GITIGNORE, "*\n", wd)  # the token must not get into a commit
         files.write(path, json.dumps(word) + "\n", wd)
         self._word_is_old = False

@@ -8,7 +8,7 @@ import pytest
 from quintet.config import Settings
 from quintet.config.table import Agent
 from quintet.roles import ROLES
-from quintet.setup.rights import rights
+from quintet.setup.permissions import agent_permissions
 from tests.setup.conftest import Desk
 from tests.setup.programs import codex
 from tests.stub.replies import TASK
@@ -20,28 +20,28 @@ CHANGE = "PERMISSIONS=ask"
 
 def test_agents_that_follow_a_script_are_no_danger() -> None:
     agents = {role.name: Agent("scripted", role.profile) for role in ROLES}
-    assert rights(Settings(agents=agents)) is None
+    assert agent_permissions(Settings(agents=agents)) is None
     agents["tester"] = Agent("claude_code", "tester")
-    found = rights(Settings(agents=agents))
+    found = agent_permissions(Settings(agents=agents))
     assert found
-    assert found.told == WITHOUT_ASKING
+    assert found.summary == WITHOUT_ASKING
 
 
 def test_agents_that_ask() -> None:
     asking = Settings(permissions="ask")
-    found, accepted = rights(asking), rights(replace(asking, auto_accept_permissions=True))
+    found, accepted = agent_permissions(asking), agent_permissions(replace(asking, auto_accept_permissions=True))
     assert found
     assert accepted
-    assert found.told.startswith("the agents ask before they act")
+    assert found.summary.startswith("the agents ask before they act")
     assert found.change == ""
-    assert accepted.told.endswith("always get a yes")
+    assert accepted.summary.endswith("always get a yes")
     assert "AUTO_ACCEPT_PERMISSIONS" in accepted.change
 
 
 def test_the_rights_are_those_of_the_servers_user() -> None:
-    found = rights(Settings(api="http://127.0.0.1:9889"))
+    found = agent_permissions(Settings(api="http://127.0.0.1:9889"))
     assert found
-    assert "the server's rights" in found.told
+    assert "the server's rights" in found.summary
     assert "where the server is Quintet's" in found.change
 
 
@@ -55,9 +55,11 @@ def test_the_rights_are_those_of_the_servers_user() -> None:
 )
 def test_a_role_whose_own_arguments_decide_is_named(provider: str, args: tuple[str, ...], word: str) -> None:
     agents = {**Settings().agents, "tester": Agent(provider, "tester", args=args)}
-    found = rights(Settings(agents=agents))
+    found = agent_permissions(Settings(agents=agents))
     assert found
-    assert found.told == (f"{WITHOUT_ASKING}; what {word} may do is in their own arguments" if word else WITHOUT_ASKING)
+    assert found.summary == (
+        f"{WITHOUT_ASKING}; what {word} may do is in their own arguments" if word else WITHOUT_ASKING
+    )
 
 
 def test_init_says_it(desk: Desk) -> None:
@@ -77,7 +79,7 @@ def test_doctor_says_it(desk: Desk) -> None:
     found = json.loads(desk.quintet("doctor", "--json").output)["checks"]
     [check] = [one for one in found if one["name"] == "permissions"]
     assert (check["level"], check["found"]) == ("ok", WITHOUT_ASKING)
-    assert CHANGE in check["mend"]
+    assert CHANGE in check["fix"]
     asking = json.loads(desk.quintet("doctor", "--json", "--permissions", "ask").output)["checks"]
     assert next(one for one in asking if one["name"] == "permissions")["found"].startswith("the agents ask")
 
@@ -96,8 +98,8 @@ def test_the_first_lines_of_a_run_say_it() -> None:
         (project.wd / "quintet.json").write_text(json.dumps({"agents": agents}))
         _, said = project.call("run", "--plain", PATH="/usr/bin:/bin")  # where no Codex is
         lines = said.splitlines()
-        assert WITHOUT_ASKING in lines[0]
-        assert CHANGE in lines[1]
-        assert max(map(len, lines[:2])) <= 80
+        assert WITHOUT_ASKING in lines[1]
+        assert CHANGE in lines[2]
+        assert max(map(len, lines[:3])) <= 80
         (project.wd / "quintet.json").unlink()
         assert "without asking" not in project.call("run", "--plain", "--no-resume")[1]

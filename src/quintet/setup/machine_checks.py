@@ -1,4 +1,4 @@
-"""The machine: tmux, git, the private folder, and the agent CLIs."""
+"""What `quintet doctor` checks on the machine: tmux, git, the folder of the sockets, and the agent CLIs."""
 
 import os
 import shutil
@@ -31,8 +31,8 @@ def check_tmux() -> Check:
         return failure("tmux", str(error), "install tmux 3.2 or later")
 
 
-def check_places() -> Check:
-    """The folder of the sockets."""
+def check_sockets() -> Check:
+    """Check the folder of the sockets."""
     try:
         return ok("sockets", f"in {StateFolder().root}")
     except ServerError as error:
@@ -42,14 +42,14 @@ def check_places() -> Check:
 def check_git(wd: Path) -> Check:
     said = (git.answer(Path(os.sep), "--version") or "").removeprefix("git version ")
     if not said:
-        return warning("git", "not installed", "install git; without it no change can be seen or taken back")
+        return warning("git", "not installed", "install git; without it changes cannot be shown or undone")
     if not git.is_repository(wd):
-        return warning("git", f"{said}; {wd} is no repository", "git init, so that what agents do can be taken back")
+        return warning("git", f"{said}; {wd} is not a repository", "git init, so that what agents do can be undone")
     return ok("git", said)
 
 
 def check_agents(env: Mapping[str, str], needed: Collection[str]) -> Iterator[Check]:
-    """Each agent CLI: those that the settings name have to be there."""
+    """Check each agent CLI; those that the settings name must be installed."""
     for name in REGISTERED:
         provider = find_provider(name)
         if provider is None:
@@ -61,7 +61,7 @@ def check_agents(env: Mapping[str, str], needed: Collection[str]) -> Iterator[Ch
 
 
 def check_starts(env: Mapping[str, str], settings: Settings) -> Iterator[Check]:
-    """Try what a run does with each agent CLI: start it with the flags that it will have."""
+    """Start each agent CLI with the flags that a run gives it."""
     tried: set[tuple[object, ...]] = set()
     for role, agent in settings.agents.items():
         provider = find_provider(agent.provider)
@@ -87,7 +87,7 @@ def _agent(provider: Provider, env: Mapping[str, str], *, is_needed: bool) -> Ch
         return failure(provider.name, f"{provider.registration.program} is not on PATH", provider.registration.install)
     release = version_of(program, env)
     if not release:
-        return failure(provider.name, f"{program} does not tell its release", f"try {program} --version")
+        return failure(provider.name, f"{program} does not print its version", f"try {program} --version")
     login = provider.login(program, env)
     said = f"{'.'.join(map(str, release))} at {program}; {login}"
     by_login = f"run {provider.registration.program} once and log in"
@@ -95,11 +95,11 @@ def _agent(provider: Provider, env: Mapping[str, str], *, is_needed: bool) -> Ch
         return failure(provider.name, said, by_login)
     oldest, newest = (_numbers(text) for text in provider.tested)
     if release > newest:
-        told = f"{said}; newer than the releases that were tested (up to {provider.tested[1]})"
-        return warning(provider.name, told, "nothing; should a run wait in vain, try that release")
+        found = f"{said}; newer than the releases that were tested (up to {provider.tested[1]})"
+        return warning(provider.name, found, "nothing; if a run gets stuck, try that release")
     if release < oldest:
-        told = f"{said}; older than the releases that were tested (from {provider.tested[0]} on)"
-        return warning(provider.name, told, provider.registration.install)
+        found = f"{said}; older than the releases that were tested (from {provider.tested[0]} on)"
+        return warning(provider.name, found, provider.registration.install)
     if login is Login.NOT_SEEN:
         return warning(provider.name, said, f"{by_login}, if you have not")
     return ok(provider.name, said)
@@ -109,11 +109,11 @@ def _scripted(name: str, env: Mapping[str, str]) -> Check:
     scenario = env.get(SCENARIO_VARIABLE, "")
     if scenario and not Path(scenario).is_file():
         return failure(
-            name, f"{SCENARIO_VARIABLE}: {scenario} is not there", "name a scenario file, as an absolute path"
+            name, f"{SCENARIO_VARIABLE}: {scenario} does not exist", "name a scenario file, as an absolute path"
         )
     if not scenario:
         return warning(
-            name, "without a script every agent says only: Done.", f"set {SCENARIO_VARIABLE} to a scenario file"
+            name, "without a script every agent only says: Done.", f"set {SCENARIO_VARIABLE} to a scenario file"
         )
     try:
         for role in ROLES:
@@ -127,5 +127,5 @@ def _numbers(release: str) -> tuple[int, ...]:
     return tuple(map(int, release.split(".")))
 
 
-def _said(program: str, question: str) -> str:
+def _first_words(program: str, question: str) -> str:
     return command.run([program, question], Path(os.sep), _SECONDS).last_line
