@@ -137,6 +137,45 @@ def test_no_other_place_spells_a_role() -> None:
     assert spelled == []
 
 
+FILE_NAMES = (
+    ".tmp", ".gitignore", ".quintet", "quintet.json", "schema.json", "journal.jsonl", "quintet-state.json",
+    "server.json", "quintet.pid", "agent-responses", "changes.json", "report.md", "report.html",
+)  # fmt: skip
+
+
+def code_texts(tree: ast.Module) -> Iterator[ast.Constant]:
+    """The texts in the code of a module, without its docstrings and those below attributes."""
+    notes = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in notes:
+            yield node
+
+
+def test_only_one_module_spells_the_names_of_files() -> None:
+    spelled = [
+        f"{module}:{node.lineno} {node.value!r}"
+        for module, tree in modules()
+        if module not in ("quintet.layout", "quintet.files")  # a draft of files ends in .tmp
+        for node in code_texts(tree)
+        if any(part in FILE_NAMES for part in str(node.value).split("/"))
+    ]
+    assert spelled == []
+
+
+def test_only_one_module_runs_git() -> None:
+    """A list that begins with "git" is a command; texts for people are joined by shlex."""
+    commands = [
+        f"{module}:{call.lineno}"
+        for module, tree in modules()
+        if module != "quintet.git"
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call) and ast.unparse(call.func) != "shlex.join"
+        for given in call.args
+        if isinstance(given, ast.List) and given.elts and ast.unparse(given.elts[0]) == "'git'"
+    ]
+    assert commands == []
+
+
 WRITES = {
     "write_text", "write_bytes", "touch", "symlink_to", "hardlink_to",
     "copy", "copy2", "copyfile", "copyfileobj", "copytree", "mkstemp", "NamedTemporaryFile", "O_CREAT", "O_APPEND",
@@ -145,6 +184,10 @@ WRITES = {
 MAY_WRITE = ("quintet.files", "quintet.guard.store", "quintet.providers.scripted.")
 """the module for it, the contents of snapshots, which are appended to one open file, and the agent of the tests and
 the demo, whose mistakes are scripted"""
+
+
+MAY_MAKE_FOLDERS = (*MAY_WRITE, "quintet.guard.", "quintet.server.state_folder")
+"""also the guard, which makes folders as they were, and the folder of the sockets, which must be the user's own"""
 
 
 def writes(tree: ast.Module) -> Iterator[str]:
@@ -165,5 +208,16 @@ def writes(tree: ast.Module) -> Iterator[str]:
 def test_only_one_module_writes_files() -> None:
     found = [
         f"{module}:{line}" for module, tree in modules() if not module.startswith(MAY_WRITE) for line in writes(tree)
+    ]
+    assert found == []
+
+
+def test_only_one_module_makes_folders() -> None:
+    found = [
+        f"{module}:{node.lineno}"
+        for module, tree in modules()
+        if not module.startswith(MAY_MAKE_FOLDERS)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr in ("mkdir", "makedirs")
     ]
     assert found == []
