@@ -8,7 +8,6 @@ from quintet.errors import RunError
 from quintet.watch.report.write_report import write_report
 from quintet.watch.runs.folders import find_run, read_run, run_folders
 from quintet.watch.runs.formatting import duration, short_number
-from quintet.watch.runs.model import tokens_of
 from quintet.watch.runs.summary import headline, task_title
 
 
@@ -27,8 +26,7 @@ def list_runs(wd: Path) -> None:
     rows = []
     for folder in run_folders(wd):
         run = read_run(folder)
-        tokens = tokens_of(run.handoffs)
-        used = f"{short_number(tokens.total)} tokens" if tokens else "tokens unknown"
+        used = f"{short_number(run.tokens.total)} tokens" if run.tokens else "tokens unknown"
         rows.append((folder.name, headline(run), duration(run.seconds()), used, task_title(folder, run.id)))
     if not rows:
         click.echo("No runs yet.")

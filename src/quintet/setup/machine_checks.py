@@ -4,9 +4,8 @@ import os
 import shutil
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Final
 
-from quintet import command, git
+from quintet import git
 from quintet.api.shown import last_lines
 from quintet.config import Settings
 from quintet.errors import ConfigError, ServerError
@@ -20,8 +19,6 @@ from quintet.roles import ROLES
 from quintet.server.state_folder import StateFolder
 from quintet.server.terminal.direct_access import tmux_version
 from quintet.setup.checks import Check, failure, ok, warning
-
-_SECONDS: Final = 60.0
 
 
 def check_tmux() -> Check:
@@ -125,7 +122,3 @@ def _scripted(name: str, env: Mapping[str, str]) -> Check:
 
 def _numbers(release: str) -> tuple[int, ...]:
     return tuple(map(int, release.split(".")))
-
-
-def _first_words(program: str, question: str) -> str:
-    return command.run([program, question], Path(os.sep), _SECONDS).last_line

@@ -94,10 +94,9 @@ class LiveFrame:
             text.append(f"round {turn.round}, {turn.role.phase}, cycle {turn.cycle}", style="bold cyan")
         else:
             text.append(headline(run), style=f"bold {_STATUS_COLOURS.get(run.status, 'cyan')}")
-        tokens = tokens_of(run.handoffs)
         text.append(f"   {clock(run.seconds(now))}")
-        if tokens:
-            text.append(f"   {short_number(tokens.total)} tokens")
+        if run.tokens:
+            text.append(f"   {short_number(run.tokens.total)} tokens")
         text.append(f"   {run.id}", style="dim")
         return text
 

@@ -23,7 +23,7 @@ _MAIN: Final = ("main", "master")
 def pass_screen(summary: Summary, report: Path, *, api: str = "", cwd: Path | None = None) -> str:
     """What changed, what the PASS rests on, what still runs, and what to do next, as wide as the terminal."""
     run, wd = summary.run, summary.folder.parents[1]
-    tokens = f", {short_number(summary.tokens.total)} tokens" if summary.tokens else ""
+    tokens = f", {short_number(run.tokens.total)} tokens" if run.tokens else ""
     parts = [
         f"{summary.headline}, {duration(run.seconds())} at work{tokens}",
         *([_cut(one_line(summary.title))] if summary.title else []),

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from quintet.loop.journal import Event
 from quintet.watch.runs.formatting import duration, short_number
-from quintet.watch.runs.model import Run, add_event, timestamp, tokens_of
+from quintet.watch.runs.model import Run, add_event, timestamp
 from quintet.watch.runs.terminal_status import TurnActivity
 
 
@@ -28,8 +28,7 @@ class Progress:
             return ""
         self._last_line_at = now
         found = self._ask(run, turn.role.name)
-        before = tokens_of(run.handoffs)
-        tokens = found.tokens + (before.total if before else 0)
+        tokens = found.tokens + (run.tokens.total if run.tokens else 0)
         parts = [f"{turn.role.label} has been at work for {duration(run.worked(turn, now))}"]
         parts += [f"{short_number(tokens)} tokens so far in this run"] if tokens else []
         parts += [f"last: {found.last_step}"] if found.last_step else []

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
@@ -48,13 +49,16 @@ _HEADERS: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 _FILES: Final = {
-    "/": ("index.html", "text/html; charset=utf-8"),
-    "/static/dashboard.css": ("dashboard.css", "text/css; charset=utf-8"),
-    "/static/dashboard.js": ("dashboard.js", "text/javascript; charset=utf-8"),
-    "/static/icon.svg": ("icon.svg", "image/svg+xml"),
-    "/static/xterm.js": ("vendor/xterm/xterm.js", "text/javascript; charset=utf-8"),
-    "/static/xterm.css": ("vendor/xterm/xterm.css", "text/css; charset=utf-8"),
+    "/": "dashboard/static/index.html",
+    "/static/dashboard.css": "dashboard/static/dashboard.css",
+    "/static/dashboard.js": "dashboard/static/dashboard.js",
+    "/static/icon.svg": "dashboard/static/icon.svg",
+    "/static/timeline.css": "runs/timeline.css",
+    "/static/xterm.js": "dashboard/static/vendor/xterm/xterm.js",
+    "/static/xterm.css": "dashboard/static/vendor/xterm/xterm.css",
 }
+"""by path, the files of the page below `quintet.watch`"""
+_TYPES: Final = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
 @dataclass
@@ -88,8 +92,8 @@ class DashboardRoutes:
         """whether the server goes on after a run has ended"""
         self._followed: dict[Path, _FollowedRun] = {}
         self.router = APIRouter()
-        for path, (name, kind) in _FILES.items():
-            self.router.add_api_route(path, _file(name, kind), methods=["GET"], include_in_schema=False)
+        for path, name in _FILES.items():
+            self.router.add_api_route(path, partial(_file, name), methods=["GET"], include_in_schema=False)
         self.router.add_api_route("/watch/runs", self.runs, methods=["GET"])
         self.router.add_api_route("/watch/runs/{run_id}", self.run, methods=["GET"])
         self.router.add_api_route("/watch/runs/{run_id}/timeline", self.timeline, methods=["GET"], response_model=None)
@@ -163,11 +167,6 @@ class DashboardRoutes:
         return self._followed.setdefault(folder, _FollowedRun(folder, JournalTail(folder / JOURNAL)))
 
 
-def _file(name: str, kind: str) -> Callable[[], Response]:
-    def answer() -> Response:
-        place = files(__package__) / "static"
-        for part in name.split("/"):
-            place = place / part
-        return Response(place.read_bytes(), media_type=kind, headers=_HEADERS)
-
-    return answer
+def _file(name: str) -> Response:
+    content = files("quintet.watch").joinpath(name).read_bytes()
+    return Response(content, media_type=_TYPES[name.rpartition(".")[2]], headers=_HEADERS)

@@ -15,7 +15,7 @@ from quintet.watch.runs.event_lines import line_for
 from quintet.watch.runs.folders import read_text
 from quintet.watch.runs.formatting import printable
 from quintet.watch.runs.handoffs import Handoff, Tokens, kind_of
-from quintet.watch.runs.model import Run, timestamp, tokens_of
+from quintet.watch.runs.model import Run, timestamp
 from quintet.watch.runs.summary import headline
 
 SHOWN_LINES: Final = 60
@@ -40,7 +40,7 @@ def run_json(run: Run, title: str, events: list[Event]) -> dict[str, Any]:
         "active_intervals": run.active_intervals,
         "round": run.round,
         "current": run.handoffs.index(current) if current else None,
-        "tokens": _tokens(tokens_of(run.handoffs)),
+        "tokens": _tokens(run.tokens),
         "roles": [{"name": role.name, "phase": role.phase, "kind": kind_of(role)} for role in ROLES],
         "terminals": {role: {"id": id_, "provider": provider} for role, (id_, provider) in run.terminals.items()},
         "handoffs": [_handoff(run, handoff) for handoff in run.handoffs],
@@ -52,7 +52,6 @@ def run_json(run: Run, title: str, events: list[Event]) -> dict[str, Any]:
 
 def run_line_json(run: Run, title: str) -> dict[str, Any]:
     """A run as a line in the list of runs."""
-    tokens = tokens_of(run.handoffs)
     return {
         "id": run.id,
         "status": run.status,
@@ -61,7 +60,7 @@ def run_line_json(run: Run, title: str) -> dict[str, Any]:
         "began": run.began,
         "seconds": run.seconds(),
         "rounds": len(run.rounds),
-        "tokens": tokens.total if tokens else None,
+        "tokens": run.tokens.total if run.tokens else None,
     }
 
 

@@ -12,7 +12,7 @@ from quintet.watch.runs.formatting import short_number, time_of_day
 from quintet.watch.runs.handoffs import KIND_WORDS, SIGNS, Handoff, Judgement, VerdictKind, labelled
 from quintet.watch.runs.model import FAIL, PASS
 from quintet.watch.runs.summary import Summary, change_words, turn_time_words
-from quintet.watch.runs.timeline import draw_timeline
+from quintet.watch.runs.timeline import draw_timeline, timeline_css
 
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _FRAME: Final = """<!doctype html>
@@ -58,7 +58,7 @@ def report_html(summary: Summary) -> Markup:
         _tokens(summary),
         _warnings(summary),
     ]
-    style = (files(__package__) / "report.css").read_text(encoding="utf-8")
+    style = timeline_css() + (files(__package__) / "report.css").read_text(encoding="utf-8")
     title = escape(f"{summary.headline} · {run.id}")
     return Markup(_FRAME.format(policy=_POLICY, title=title, style=style, body="\n".join(filter(None, parts))))
 

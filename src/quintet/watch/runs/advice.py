@@ -6,7 +6,7 @@ from quintet.layout import TMP
 from quintet.program import program
 from quintet.roles import PROGRAMMER, TESTER
 from quintet.watch.runs.formatting import one_line
-from quintet.watch.runs.model import FAIL, GONE, STOPPED, Run, tokens_of
+from quintet.watch.runs.model import FAIL, GONE, STOPPED, Run
 
 NEVER_APPROVED = "never approved"
 
@@ -61,8 +61,7 @@ def _start_anew(run: Run) -> str:
 
 def higher_limit(run: Run) -> str:
     """The command that resumes the run and allows the same number of tokens once more."""
-    tokens = tokens_of(run.handoffs)
-    used = max(tokens.total if tokens else 0, run.max_tokens)
+    used = max(run.tokens.total if run.tokens else 0, run.max_tokens)
     return f"MAX_TOKENS={used + run.max_tokens} {program()} run"
 
 

@@ -117,6 +117,10 @@ class Run:
         return dict(sorted(found.items()))
 
     @property
+    def tokens(self) -> Tokens | None:
+        return tokens_of(self.handoffs)
+
+    @property
     def verdicts(self) -> list[Handoff]:
         return [handoff for handoff in self.handoffs if handoff.verdict]
 

@@ -1,13 +1,13 @@
 """What a report says of a run, as numbers and texts; the reports only lay it out."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from quintet.layout import STATE
 from quintet.loop.decide.task import title_of
-from quintet.roles import ROLES, TESTER, Role
+from quintet.roles import ROLES, TESTER
 from quintet.watch.runs.action_words import action_lines, doubt_words
 from quintet.watch.runs.advice import NEVER_APPROVED, Advice, advise
 from quintet.watch.runs.changes import Changes, FileChange, changes_of
@@ -15,7 +15,7 @@ from quintet.watch.runs.condensation import left_out_bytes
 from quintet.watch.runs.folders import read_run, read_state, read_text, run_folders
 from quintet.watch.runs.formatting import date_time, duration, money, short_number
 from quintet.watch.runs.handoffs import KIND_WORDS, Handoff, Tokens, VerdictKind
-from quintet.watch.runs.model import FAIL, GONE, PASS, RUNNING, STOPPED, Run, tokens_of
+from quintet.watch.runs.model import FAIL, GONE, PASS, STOPPED, Run, tokens_of
 from quintet.watch.runs.undo import Undo, undo
 
 LONGEST_EVIDENCE: Final = 200
@@ -49,10 +49,6 @@ class Summary:
     prompt_bytes: int
     """all prompts together"""
     evidence: tuple[EvidenceText, ...]
-    tokens: Tokens | None
-    by_role: dict[Role, Tokens] = field(default_factory=dict)
-    by_round: dict[int, Tokens] = field(default_factory=dict)
-    warnings: Counter[str] = field(default_factory=Counter)
 
     @property
     def headline(self) -> str:
@@ -93,32 +89,35 @@ class Summary:
 
     @property
     def token_words(self) -> str:
-        if self.tokens is None:
+        tokens = self.run.tokens
+        if tokens is None:
             return "unknown: the agents have recorded none"
-        words = f"{short_number(self.tokens.total)} ({short_number(self.tokens.cached)} of them cached)"
+        words = f"{short_number(tokens.total)} ({short_number(tokens.cached)} of them cached)"
         if number := sum(handoff.taken is not None and not handoff.tokens for handoff in self.run.handoffs):
             words += f", unknown for {number} of {len(self.run.handoffs)} turns"
-        return words + _cost_words(self.tokens)
+        return words + _cost_words(tokens)
 
     @property
     def token_table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         """The head and the rows of a table of tokens, by role and by round; no rows where none are known."""
-        if self.tokens is None:
+        run = self.run
+        if run.tokens is None:
             return (), []
-        named = [(role.label, tokens) for role, tokens in self.by_role.items()]
-        named += [(f"round {number}", tokens) for number, tokens in self.by_round.items()]
-        named.append(("whole run", self.tokens))
+        parts = [(role.label, run.of_role(role)) for role in ROLES]
+        parts += [(f"round {number}", turns) for number, turns in run.by_round.items()]
         rows = [
             (name, *(f"{number:,}" for number in (used.input, used.cached, used.output, used.total)), _cost_cell(used))
-            for name, used in named
+            for name, turns in [*parts, ("whole run", list(run.handoffs))]
+            if (used := tokens_of(turns))
         ]
         head = ("", "Input", "of it cached", "Output", "Total", "Cost")
-        priced = len(head) if self.tokens.cost is not None else -1
+        priced = len(head) if run.tokens.cost is not None else -1
         return head[:priced], [row[:priced] for row in rows]
 
     @property
     def warning_words(self) -> str:
-        return ", ".join(map(_counted, sorted(self.warnings.items()))) or "none"
+        counts = Counter(warning.kind for warning in self.run.warnings)
+        return ", ".join(map(_counted, sorted(counts.items()))) or "none"
 
     @property
     def next_steps(self) -> list[Advice]:
@@ -169,7 +168,7 @@ def change_words(file: FileChange) -> str:
 
 
 def _ended(run: Run) -> str:
-    if run.status == RUNNING:
+    if run.is_running:
         return "still running"
     return f"unknown; last event at {date_time(run.ended)}" if run.status == GONE else date_time(run.ended)
 
@@ -177,9 +176,6 @@ def _ended(run: Run) -> str:
 def summarise(folder: Path, found: Changes | None = None) -> Summary:
     """Read all that a report says from a run's folder; what it has changed may be known already."""
     run, wd = read_run(folder), folder.parents[1]
-    prompt_bytes = sum(len(read_text(folder, handoff.prompt_file).encode()) for handoff in run.handoffs)
-    roles = {role: tokens for role in ROLES if (tokens := tokens_of(run.of_role(role)))}
-    rounds = {number: tokens for number, turns in run.by_round.items() if (tokens := tokens_of(turns))}
     return Summary(
         folder=folder,
         run=run,
@@ -187,12 +183,8 @@ def summarise(folder: Path, found: Changes | None = None) -> Summary:
         changes=found if found is not None else changes_of(folder, run),
         undo=undo(wd, run, newest=run_folders(wd)[:1] == [folder]),
         left_out_bytes=left_out_bytes(run),
-        prompt_bytes=prompt_bytes,
+        prompt_bytes=sum(len(read_text(folder, handoff.prompt_file).encode()) for handoff in run.handoffs),
         evidence=tuple(item for handoff in run.of_role(TESTER) for item in _evidence(folder, handoff)),
-        tokens=tokens_of(run.handoffs),
-        by_role=roles,
-        by_round=rounds,
-        warnings=Counter(warning.kind for warning in run.warnings),
     )
 
 

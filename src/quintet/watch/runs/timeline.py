@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.resources import files
 from typing import Final, NamedTuple, Union
 
 from quintet.roles import ROLES
@@ -90,7 +91,7 @@ class Scale:
 
 
 def draw_timeline(run: Run, now: float | None = None) -> SvgElement:
-    """The picture; its colours are those of the style sheet around it."""
+    """The picture; it needs `timeline_css`."""
     scale = Scale.of(run, now)
     parts = (
         *_lanes(scale),
@@ -102,6 +103,11 @@ def draw_timeline(run: Run, now: float | None = None) -> SvgElement:
     label = f"Timeline of the run: {len(run.handoffs)} turns of five agents"
     size = f"0 0 {WIDTH} {BOTTOM + 30}"
     return SvgElement("svg", {"class": "timeline", "viewBox": size, "role": "img", "aria-label": label}, parts)
+
+
+def timeline_css() -> str:
+    """The style sheet with the colours and the timeline."""
+    return (files(__package__) / "timeline.css").read_text(encoding="utf-8")
 
 
 def _text(name: str, x: float, y: float, text: str, **more: str | int) -> SvgElement:
