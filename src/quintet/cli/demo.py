@@ -41,7 +41,7 @@ def demo(folder: Path | None, *, keep: bool) -> int:
         "cleanup_on_exit": not keep,
     }
     # the user's own settings have no part in it
-    result = run(None, flags, env={SCENARIO_VARIABLE: scenario}, closes=False)
+    result = run(None, flags, env={SCENARIO_VARIABLE: scenario}, with_pass_screen=False)
     left = commands(_what_is_left(folder, result, keep=keep))
     if result.exit_code:
         click.echo(f"\nThe demo did not reach PASS. This is what there is:\n{left}", err=True)

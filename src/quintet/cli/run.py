@@ -40,9 +40,9 @@ def run(
     *,
     plain: bool = False,
     as_json: bool = False,
-    closes: bool = True,
+    with_pass_screen: bool = True,
 ) -> Result:
-    """Carry out a run and show it; `closes`: a PASS is followed by a screen that says what to do next."""
+    """Carry out a run and show it; `with_pass_screen`: after a PASS say what to do next."""
     loaded = load_settings(config_file, env, flags, Path.cwd())
     settings = loaded.settings
     with open_console(
@@ -51,7 +51,7 @@ def run(
         as_json=as_json,
         must_go_on=True,
         progress_seconds=settings.progress_seconds,
-        closes=closes,
+        pass_screen_follows=with_pass_screen,
     ) as show:
         show.title(title_of(settings.prompt))
 
@@ -64,7 +64,7 @@ def run(
     if result.report_error:
         click.echo(f"warning: no report: {result.report_error}", err=True)
     if result.folder and result.report and not as_json:
-        if closes and result.exit_code == 0:
+        if with_pass_screen and result.exit_code == 0:
             click.echo(f"\n{pass_screen(summarise(result.folder), result.report, api=result.api)}")
         elif sys.stdout.isatty():
             click.echo(f"The report is {result.report}")

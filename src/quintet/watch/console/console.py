@@ -22,7 +22,6 @@ from quintet.watch.runs.formatting import one_line, time_of_day
 from quintet.watch.runs.model import timestamp
 from quintet.watch.runs.terminal_status import terminal_statuses, turn_activity
 
-_GONE: Final = "The run's process has ended unexpectedly; {} run resumes it."
 _TIME: Final = " " * len("00:00:00 ")
 _TICK_SECONDS: Final = 1.0
 
@@ -43,12 +42,18 @@ class RunConsole(Protocol):
 
 
 @dataclass(frozen=True)
-class _Printing:
+class _Printer:
     must_go_on: bool
     """whether a closed output is ignored: a run does not end because nobody reads its lines"""
 
+    def title(self, text: str) -> None:
+        """Not printed."""
+
     def earlier(self, events: Sequence[Event]) -> None:
-        """Printed when they happened."""
+        """Not printed: they were, when they happened."""
+
+    def gone(self) -> None:
+        self.echo(f"The run's process has ended unexpectedly; {program()} run resumes it.", err=True)
 
     def echo(self, line: str, *, err: bool = False, rest: str | None = None) -> None:
         """Print a line. On a terminal it is wrapped, with `rest` before each further line, unless that is None."""
@@ -62,7 +67,7 @@ class _Printing:
 
 
 @dataclass(frozen=True)
-class Lines(_Printing):
+class Lines(_Printer):
     """Prints one line for each event, with its time; the reason of a stop on standard error."""
 
     progress: Progress
@@ -98,24 +103,12 @@ class Lines(_Printing):
         finally:
             over.set()
 
-    def title(self, text: str) -> None:
-        """Not shown."""
 
-    def gone(self) -> None:
-        self.echo(_GONE.format(program()), err=True)
-
-
-class JournalLines(_Printing):
+class JournalLines(_Printer):
     """Prints each event as a JSON line, for programs."""
 
     def __call__(self, event: Event) -> None:
         self.echo(event.model_dump_json())
-
-    def title(self, text: str) -> None:
-        """Not shown."""
-
-    def gone(self) -> None:
-        self.echo(_GONE.format(program()), err=True)
 
 
 @contextmanager
@@ -126,7 +119,7 @@ def open_console(
     as_json: bool = False,
     must_go_on: bool = False,
     progress_seconds: float = 0.0,
-    closes: bool = False,
+    pass_screen_follows: bool = False,
 ) -> Iterator[RunConsole]:
     """The console that was asked for; a live view only where there is a terminal that can show it."""
     if as_json:
@@ -137,5 +130,5 @@ def open_console(
     else:
         from quintet.watch.console.live_view import LiveView  # noqa: PLC0415 - loading rich takes a while
 
-        with LiveView(partial(terminal_statuses, wd), closes=closes) as view:
+        with LiveView(partial(terminal_statuses, wd), pass_screen_follows=pass_screen_follows) as view:
             yield view

@@ -207,11 +207,11 @@ class LiveView(AbstractContextManager["LiveView"]):
         ask: Callable[[Run], Mapping[str, str]] = lambda _: {},
         console: Console | None = None,
         *,
-        closes: bool = False,
+        pass_screen_follows: bool = False,
     ) -> None:
         self.frame = LiveFrame()
         self._ask = ask
-        self._closes = closes
+        self._pass_screen_follows = pass_screen_follows
         """whether the caller prints its own screen after a PASS"""
         self._console = console or Console()
         self._live = Live(
@@ -250,7 +250,7 @@ class LiveView(AbstractContextManager["LiveView"]):
         if not self._live.is_started:
             return
         self._live.stop()
-        if not (self._closes and self.frame.run.status == PASS):
+        if not (self._pass_screen_follows and self.frame.run.status == PASS):
             self._console.print(self.frame.draw(self._console.width, self._console.height - 1))
 
     def _draw(self) -> RenderableType:

@@ -103,19 +103,11 @@ def actions_json(actions: TurnActions | None) -> dict[str, Any] | None:
 
 def _handoff(run: Run, handoff: Handoff) -> dict[str, Any]:
     verdict = handoff.verdict
-    return {
-        "step": handoff.step,
+    names = ("step", "round", "cycle", "again", "sent", "taken", "missed", "source", "reminders")
+    return {name: getattr(handoff, name) for name in names} | {
         "role": handoff.role.name,
         "kind": kind_of(handoff.role),
-        "round": handoff.round,
-        "cycle": handoff.cycle,
-        "again": handoff.again,
-        "sent": handoff.sent,
-        "taken": handoff.taken,
-        "missed": handoff.missed,
         "seconds": run.worked(handoff),
-        "source": handoff.source,
-        "reminders": handoff.reminders,
         "tokens": _tokens(handoff.tokens),
         "did": did_words(handoff),
         "doubt": doubt_words(handoff),
