@@ -13,6 +13,7 @@ SOURCE = Path(quintet.__file__).parent
 LEAVES = {
     "quintet",
     "quintet.actions",
+    "quintet.ansi",
     "quintet.changed_tests",
     "quintet.command",
     "quintet.errors",

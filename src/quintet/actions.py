@@ -7,6 +7,8 @@ from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from quintet.ansi import plain
+
 MOST: Final = 100
 """actions of a turn that are kept"""
 FIRST: Final = 30
@@ -16,15 +18,6 @@ LONGEST: Final = 400
 _READ: Final = 20_000
 """characters of a text that are looked at"""
 _CUT: Final = "…"
-_HIDDEN = re.compile(
-    r"""
-      \x1b\[ [0-?]{0,40} [ -/]{0,8} [@-~]?          # colours, cursor
-    | \x1b[\]P_^X] [^\x07\x1b]{0,400} (?:\x07|\x1b\\)?  # titles and other strings
-    | \x1b [ -/]{0,2} [0-~]?
-    | [\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]
-    """,
-    re.VERBOSE,
-)
 _HERE = re.compile(r"<<-?[ \t]*(['\"\\]?)([A-Za-z_][A-Za-z_0-9]{0,80})['\"]?")
 MOST_CODE: Final = 10**9
 
@@ -90,7 +83,7 @@ def action(kind: ActionKind, text: str, exit_code: int | None = None) -> Action:
 
 def shorten(text: str) -> str:
     """A command or a path in a few hundred characters; of a text that goes into a command, only its ends."""
-    text = _HIDDEN.sub("", _ends(text, _READ)).strip()
+    text = plain(_ends(text, _READ)).strip()
     return text if len(text) <= LONGEST else _ends(without_bodies(text), LONGEST)
 
 

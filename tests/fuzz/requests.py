@@ -11,14 +11,14 @@ from typing import Any, Final
 from fastapi.routing import APIRoute
 from hypothesis import strategies as st
 
-from quintet.server.events import Events
+from quintet.server.events import EventLog
 from quintet.server.http.app import create_app
 from quintet.server.http.embedded import EmbeddedServer
 from quintet.server.refusals import Conflict
 from quintet.server.state_folder import StateFolder
 from quintet.server.terminal.agent_terminal import AgentTerminal
 from quintet.server.terminal.session_manager import SessionManager
-from quintet.server.terminal.tmux_session import TerminalSpec
+from quintet.server.terminal.terminal_spec import TerminalSpec
 from quintet.watch.dashboard.routes import DashboardRoutes
 from tests.fuzz.files import FOLDER
 from tests.fuzz.hostile import any_text, as_bytes, json_objects, json_values, one_of, texts
@@ -30,8 +30,8 @@ TOKEN: Final = "secret"
 class NoTerminals(SessionManager):
     """The real hub, but nothing is started: every example would cost a tmux server."""
 
-    async def create_session(self, name: str, wish: TerminalSpec) -> AgentTerminal:
-        raise Conflict(f"Session '{name}' of {wish.profile} is not started here")
+    async def create_session(self, name: str, spec: TerminalSpec) -> AgentTerminal:
+        raise Conflict(f"Session '{name}' of {spec.profile} is not started here")
 
 
 @dataclass
@@ -198,8 +198,8 @@ def _exchange(port: int, data: bytes) -> bytes:
 
 
 @cache
-def _events() -> Events:
-    events = Events()
+def _events() -> EventLog:
+    events = EventLog()
     for number in range(5):
         events.add("status", terminal=str(number), text="\ud800\n\ndata: x")
     return events

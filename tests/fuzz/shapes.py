@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from quintet.ansi import only_colours
 from quintet.config import load_settings
 from quintet.errors import QuintetError
 from quintet.loop.decide import condense, gate
@@ -19,8 +20,7 @@ from quintet.providers.file_follower import Follower
 from quintet.providers.reset_times import reset_time
 from quintet.providers.screen import Screen
 from quintet.roles import ROLES, Phase
-from quintet.server.terminal.colour_capture import _only_colours
-from quintet.server.terminal.input import clean
+from quintet.server.terminal.input import without_control_characters
 from quintet.watch.dashboard.run_json import handoff_json, run_json
 from quintet.watch.report.report_html import report_html
 from quintet.watch.report.report_markdown import report_markdown
@@ -85,15 +85,15 @@ def _screens() -> Iterator[Case]:
         screen = Screen(text, cursor=(3, text.count("\n")))
         for provider in providers:
             provider.read_screen(screen)
-            provider.dialog(screen, FOLDER)
+            provider.startup_dialog(screen, FOLDER)
             provider.draft(screen)
             provider.holds_draft(screen, text)
             provider.read_reply(text)
             provider.escape(text)
 
     def show(text: str) -> None:
-        _only_colours(text)
-        clean(text)
+        only_colours(text)
+        without_control_characters(text)
         one_line(text)
 
     rows = tuple(f"{row}\n" for row in ROWS)

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
+from quintet.ansi import only_colours
 from quintet.api.status import TerminalStatus
 from quintet.config import Settings
 from quintet.loop.decide import condense, gate
@@ -19,8 +20,7 @@ from quintet.providers.screen import Screen
 from quintet.providers.scripted.response_file import response_path
 from quintet.providers.scripted.screen_marks import DIALOG, PROMPT, QUESTION, WORKING
 from quintet.roles import ROLES, Phase
-from quintet.server.terminal.colour_capture import _only_colours
-from quintet.server.terminal.input import clean
+from quintet.server.terminal.input import without_control_characters
 from tests.fuzz.files import FOLDER
 from tests.fuzz.hostile import as_bytes, replies, texts
 from tests.fuzz.properties import holds
@@ -62,7 +62,7 @@ def a_reply_travels_in_any_prompt(text: str) -> None:
     if isinstance(step, Ask):
         prompt = Prompts(SETTINGS, Task(text or "x", text or "x"), state).build(step)
         assert response_path(prompt) is not None
-    clean(text).encode("utf-8", "replace")
+    without_control_characters(text).encode("utf-8", "replace")
 
 
 @holds("replies", as_bytes(replies))
@@ -103,7 +103,7 @@ def any_screen_is_read_by_all(found: Any) -> None:
     screen, pasted = found
     for provider in providers:
         assert provider.read_screen(screen) in set(TerminalStatus)
-        provider.dialog(screen, FOLDER)
+        provider.startup_dialog(screen, FOLDER)
         provider.draft(screen)
         provider.holds_draft(screen, pasted)
         provider.read_reply(screen.text)
@@ -114,6 +114,6 @@ def any_screen_is_read_by_all(found: Any) -> None:
 @holds("screens", texts(ROWS, size=25))
 def a_picture_has_colours_and_nothing_else(text: str) -> None:
     for line in text.split("\n"):
-        shown = _only_colours(line)
+        shown = only_colours(line)
         left = shown.split("\x1b")
         assert all(part.startswith("[") and "m" in part for part in left[1:]), repr(shown)

@@ -90,9 +90,9 @@ def test_an_offer_at_a_usage_limit_is_put_away_and_a_permission_is_not() -> None
     rule = "─" * 60
     permission = [rule, " Do you want to proceed?", " ❯ 1. Yes", "   2. No", "", " Esc to cancel"]
     above = ["❯ go", "", "  ⎿  You've hit your 5-hour limit · resets 2:30pm (UTC)", ""]
-    assert PROVIDER.aside(Screen("\n".join([*above, *offer]))) == ("Escape",)
-    assert PROVIDER.aside(Screen("\n".join([*above, *quoted, "", *permission]))) == ()
-    assert PROVIDER.aside(Screen("\n".join([*above, *quoted, "", rule, "❯", rule, "  footer"]))) == ()
+    assert PROVIDER.dismiss_keys(Screen("\n".join([*above, *offer]))) == ("Escape",)
+    assert PROVIDER.dismiss_keys(Screen("\n".join([*above, *quoted, "", *permission]))) == ()
+    assert PROVIDER.dismiss_keys(Screen("\n".join([*above, *quoted, "", rule, "❯", rule, "  footer"]))) == ()
 
 
 def test_an_older_release_gets_what_it_knows(start: Start) -> None:
@@ -133,7 +133,7 @@ def test_the_hooks_append_lines_to_the_record(tmp_path: Path) -> None:
         subprocess.run(["/bin/sh", "-c", command], input=told, text=True, check=True)
     assert PROVIDER.read_record(folder, 0) == TurnRecord(ended=True, last_message="Done.", final=False)
     assert PROVIDER.read_record(folder, PROVIDER.record_position(folder)) is None
-    assert PROVIDER.keeps_record(folder)
+    assert PROVIDER.has_record(folder)
 
 
 RULE = "─" * 80
@@ -193,7 +193,7 @@ READY = f" Claude Code v2.1.325\n\n{RULE}\n❯ \n{RULE}\n  ⏵⏵ bypass permiss
     ids=["trust", "trust, on yes", "key", "bypass", "ready", "nothing yet"],
 )
 def test_start_up_dialogs(screen: str, expected: Dialog | None, tmp_path: Path) -> None:
-    assert PROVIDER.dialog(Screen(screen, command="claude"), tmp_path) == expected
+    assert PROVIDER.startup_dialog(Screen(screen, command="claude"), tmp_path) == expected
 
 
 def test_with_a_login_the_user_decides_who_pays(start: Start, tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_with_a_login_the_user_decides_who_pays(start: Start, tmp_path: Path) ->
     (tmp_path / ".claude.json").write_text('{"oauthAccount": {"emailAddress": "a@localhost"}}')
     assert "has-login" in start().files
     (tmp_path / "has-login").touch()
-    found = PROVIDER.dialog(Screen(KEY, command="claude"), tmp_path)
+    found = PROVIDER.startup_dialog(Screen(KEY, command="claude"), tmp_path)
     assert found is not None
     assert not found.keys
     assert "API key" in found.message

@@ -232,11 +232,11 @@ READY = f"{EARLY_0_166}\n  gpt-5-codex default · ~/proj\n"
     ],
 )
 def test_start_up_dialogs(screen: str, expected: Dialog | None, tmp_path: Path) -> None:
-    assert PROVIDER.dialog(Screen(screen, command="node"), tmp_path) == expected
+    assert PROVIDER.startup_dialog(Screen(screen, command="node"), tmp_path) == expected
 
 
 def test_a_login_is_left_to_the_user(tmp_path: Path) -> None:
-    found = PROVIDER.dialog(Screen(LOGIN, command="node"), tmp_path)
+    found = PROVIDER.startup_dialog(Screen(LOGIN, command="node"), tmp_path)
     assert found is not None
     assert not found.keys
     assert "codex login" in found.message
@@ -262,4 +262,4 @@ def test_a_first_line_is_never_a_command(message: str, typed: str) -> None:
 def test_a_folder_without_notes_has_no_record(tmp_path: Path) -> None:
     assert PROVIDER.read_record(tmp_path, 0) is None
     assert PROVIDER.record_position(tmp_path) == 0
-    assert not PROVIDER.keeps_record(tmp_path)
+    assert not PROVIDER.has_record(tmp_path)

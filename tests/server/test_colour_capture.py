@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from quintet.server.terminal.colour_capture import _only_colours
+from quintet.ansi import only_colours
 from tests.server.rig import Rig
 
 
@@ -51,5 +51,5 @@ def test_output_is_told_even_where_somebody_else_asks_for_the_status(rig: Rig) -
         ("end\x1b", "end"),
     ],
 )
-def test_only_colours_pass(line: str, kept: str) -> None:
-    assert _only_colours(line) == kept
+def testonly_colours_pass(line: str, kept: str) -> None:
+    assert only_colours(line) == kept

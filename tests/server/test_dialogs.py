@@ -74,13 +74,13 @@ def test_a_dialog_that_comes_up_meanwhile_keeps_the_message_out(
 ) -> None:
     monkeypatch.setattr("quintet.server.terminal.input.BUSY_SECONDS", 30.0)
     terminal, gate = at_work_until(rig)
-    wait = delivery._until_at_rest
+    wait = delivery._wait_until_at_rest
 
     async def opened(terminal: AgentTerminal) -> None:
         gate.touch()
         await wait(terminal)
 
-    monkeypatch.setattr("quintet.server.terminal.input._until_at_rest", opened)
+    monkeypatch.setattr("quintet.server.terminal.input._wait_until_at_rest", opened)
     assert rig.send(terminal, message).status_code == 409
     assert rig.status(terminal) == "waiting_user_answer", "nobody has said yes"
     assert rig.get(terminal)["turn"] == 1
@@ -106,7 +106,7 @@ def test_a_paste_that_gets_lost_is_no_success(rig: Rig, monkeypatch: pytest.Monk
     async def lost(terminal: object) -> str:  # noqa: ARG001 - takes a paste's place, and changes the screen
         return "resize-window -t %0 -x 70 -y 20"
 
-    monkeypatch.setattr("quintet.server.terminal.composer._paste", lost)
+    monkeypatch.setattr("quintet.server.terminal.composer._paste_command", lost)
     assert rig.send(terminal, "second").status_code == 504
     assert rig.status(terminal) == "unknown"
 

@@ -7,7 +7,7 @@ import pytest
 from quintet.api.status import TerminalStatus as Is
 from quintet.providers.base import TurnRecord
 from quintet.providers.scripted.provider import ScriptedProvider
-from quintet.server.terminal import disagreement as odds
+from quintet.server.terminal import disagreement
 from quintet.server.terminal.disagreement import LONG_SECONDS, DisagreementTimer
 from tests.server.rig import Rig, until
 
@@ -37,9 +37,9 @@ class Clock:
 def test_what_is_a_disagreement(shown: Is, record: TurnRecord | None, words: str | None) -> None:
     clock = Clock()
     witness = DisagreementTimer(clock)
-    assert witness.see(1, shown, record) is None, "not at once"
+    assert witness.disagreement(1, shown, record) is None, "not at once"
     clock.now += LONG_SECONDS
-    found = witness.see(1, shown, record)
+    found = witness.disagreement(1, shown, record)
     assert (found is None) if words is None else (found is not None and words in found)
 
 
@@ -47,14 +47,14 @@ def test_only_what_lasts_counts() -> None:
     clock = Clock()
     witness = DisagreementTimer(clock)
     for turn, shown in ((1, Is.IDLE), (1, Is.PROCESSING), (1, Is.IDLE), (2, Is.IDLE)):
-        assert witness.see(turn, shown, RUNNING) is None, "agreement and a new turn begin it anew"
+        assert witness.disagreement(turn, shown, RUNNING) is None, "agreement and a new turn begin it anew"
         clock.now += LONG_SECONDS - 1
     clock.now += 1
-    assert witness.see(2, Is.COMPLETED, RUNNING)
+    assert witness.disagreement(2, Is.COMPLETED, RUNNING)
 
 
 def test_a_lasting_disagreement_is_told(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(odds, "LONG_SECONDS", 0.2)
+    monkeypatch.setattr(disagreement, "LONG_SECONDS", 0.2)
     terminal = rig.terminal()
     rig.ask(terminal, "go")
     assert rig.get(terminal)["doubt"] is None
@@ -77,7 +77,7 @@ def test_work_that_is_not_sure_does_not_count_against_the_record(
 ) -> None:
     terminal = rig.terminal()
     rig.ask(terminal, "go")
-    monkeypatch.setattr(odds, "LONG_SECONDS", 0.0)
+    monkeypatch.setattr(disagreement, "LONG_SECONDS", 0.0)
     monkeypatch.setattr(ScriptedProvider, "read_screen", lambda *_: Is.PROCESSING)
     monkeypatch.setattr(ScriptedProvider, "screen_overrides_record", lambda *_: sure)
     assert rig.status(terminal) == status

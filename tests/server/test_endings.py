@@ -118,7 +118,7 @@ def test_a_tmux_server_that_does_not_answer(rig: Rig, monkeypatch: pytest.Monkey
     stuck = rig.terminal()
     other = rig.terminal(session="other")
     monkeypatch.setattr("quintet.server.tmux.connection.REPLY_SECONDS", 0.5)
-    monkeypatch.setattr("quintet.server.terminal.tmux_session.SILENT_SECONDS", 0.5)
+    monkeypatch.setattr("quintet.server.terminal.tmux_session.RETRY_SECONDS", 0.5)
     pid = int(rig.tmux("display-message", "-p", "#{pid}"))
     os.kill(pid, signal.SIGSTOP)
     try:

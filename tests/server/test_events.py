@@ -73,7 +73,7 @@ def test_a_reader_that_has_missed_too_much_starts_afresh(monkeypatch: Any) -> No
     monkeypatch.setattr(events, "KEPT", 3)
 
     async def check() -> None:
-        memory = events.Events()
+        memory = events.EventLog()
         for _ in range(10):
             memory.add("x")
         assert memory.resume_point(f"{memory.life}-5") is None
@@ -88,7 +88,7 @@ def test_what_happens_during_the_snapshot_is_told_after_it() -> None:
     import asyncio  # noqa: PLC0415
 
     async def check() -> None:
-        memory = events.Events()
+        memory = events.EventLog()
         memory.add("before")
 
         async def snapshot() -> dict[str, Any]:
@@ -113,7 +113,7 @@ def test_a_stream_ends_with_its_server(rig: Rig) -> None:
 
 @pytest.mark.parametrize("number", ["9" * 5000, "²", "٣", "-1", "1x", ""])
 def test_a_reader_with_a_number_that_is_none_starts_afresh(number: str) -> None:
-    memory = events.Events()
+    memory = events.EventLog()
     memory.add("status")
     assert memory.resume_point(f"{memory.life}-1") == 1
     assert memory.resume_point(f"{memory.life}-{number}") is None

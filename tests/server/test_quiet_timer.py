@@ -16,19 +16,19 @@ class Clock:
 
 def test_output_ends_it() -> None:
     clock = Clock()
-    silence = QuietTimer(clock)
-    assert not silence.lasts(2.0), "what came before is not known"
+    timer = QuietTimer(clock)
+    assert not timer.has_lasted(2.0), "what came before is not known"
     clock.now += 2.0
-    assert silence.lasts(2.0)
-    silence.end()
-    assert not silence.lasts(2.0)
+    assert timer.has_lasted(2.0)
+    timer.restart()
+    assert not timer.has_lasted(2.0)
     clock.now += 1.9
-    assert not silence.lasts(2.0)
+    assert not timer.has_lasted(2.0)
     clock.now += 0.1
-    assert silence.lasts(2.0)
+    assert timer.has_lasted(2.0)
 
 
-def test_without_a_record_a_turn_ends_with_the_silence_of_its_pane(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_record_a_turn_ends_with_the_timer_of_its_pane(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ScriptedProvider, "quiet_seconds", 3600.0)
     terminal = rig.terminal([[{"reply": "one"}]], "--no-record")
     rig.send(terminal, "go")

@@ -98,23 +98,23 @@ def test_a_first_message_that_cannot_be_typed(rig: Rig) -> None:
 
 def test_a_failed_creation_leaves_no_folder(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("quintet.server.terminal.tmux_session.prepare", _fail)
+        patch.setattr("quintet.server.terminal.prepare.write_launch_script", _fail)
         assert rig.http.post("/sessions", params=rig.wish()).status_code == 500
     assert rig.http.post("/sessions", params={**rig.wish(), "args": ["--no-such-option"]}).status_code == 400
     assert not list(rig.state_folder.terminals.iterdir())
     first = rig.terminal()
     folders = list((rig.state_folder.terminals / "cao-t").iterdir())
     for target in (
-        "terminal.tmux_session.prepare",
+        "terminal.prepare.write_launch_script",
         "tmux.connection.TmuxConnection.open_window",
-        "terminal.tmux_session.TmuxSession._enter",
+        "terminal.tmux_session.TmuxSession._start",
     ):
         with monkeypatch.context() as patch:
             patch.setattr(f"quintet.server.{target}", _fail)
             assert rig.http.post("/sessions/t/terminals", params=rig.wish()).status_code == 500, target
         assert list((rig.state_folder.terminals / "cao-t").iterdir()) == folders, target
     with monkeypatch.context() as patch:
-        patch.setattr("quintet.server.terminal.tmux_session.TmuxSession._own", _fail)
+        patch.setattr("quintet.server.terminal.tmux_session.TmuxSession._become_owner", _fail)
         assert rig.http.post("/sessions", params={**rig.wish(), "session_name": "u"}).status_code == 500
     assert [path.name for path in rig.state_folder.terminals.iterdir()] == ["cao-t"]
     assert rig.state_folder.session_names() == ["cao-t"]

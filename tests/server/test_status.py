@@ -1,4 +1,4 @@
-"""The judgement over the witnesses, case by case."""
+"""The status that the evidence stands for, case by case."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ import pytest
 
 from quintet.api.status import TerminalStatus as Is
 from quintet.providers.base import TurnRecord
-from quintet.server.terminal.status import StatusEvidence, judge
+from quintet.server.terminal.status import StatusEvidence, decide_status
 
 FRESH = StatusEvidence(
     ready=True, needs_user=False, turn=0, typing=False, shown=Is.IDLE, record=None, begun=False, settled=True
@@ -42,12 +42,12 @@ STOPPED = TurnRecord(ended=True, final=False)
         (replace(ASKED, record=OVER, shown=Is.WAITING_USER_ANSWER), Is.WAITING_USER_ANSWER),
         (replace(ASKED, record=OVER, shown=Is.UNKNOWN), Is.COMPLETED),
         (replace(ASKED, record=OVER, shown=Is.PROCESSING), Is.COMPLETED),
-        (replace(ASKED, record=OVER, shown=Is.PROCESSING, at_odds=True), Is.PROCESSING),
-        (replace(ASKED, record=RUNNING, shown=Is.IDLE, at_odds=True), Is.PROCESSING),
+        (replace(ASKED, record=OVER, shown=Is.PROCESSING, disagree=True), Is.PROCESSING),
+        (replace(ASKED, record=RUNNING, shown=Is.IDLE, disagree=True), Is.PROCESSING),
         (replace(ASKED, record=STOPPED, shown=Is.PROCESSING), Is.PROCESSING),
         (replace(ASKED, record=STOPPED, shown=Is.COMPLETED), Is.COMPLETED),
         (replace(ASKED, record=STOPPED, shown=Is.UNKNOWN), Is.COMPLETED),
     ],
 )
-def test_judge(seen: StatusEvidence, status: Is) -> None:
-    assert judge(seen) is status
+def test_decide_status(seen: StatusEvidence, status: Is) -> None:
+    assert decide_status(seen) is status

@@ -248,8 +248,8 @@ def test_terminals_that_are_no_runs_are_nobodys_to_end(desk: Desk) -> None:
 def test_a_run_that_went_on_in_the_meantime_keeps_its_terminals(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[str] = []
     monkeypatch.setattr(leftovers, "end_session", ended.append)
-    seat = TerminalRow(SESSION, "1", "%1", "tester", "codex", "idle", str(desk.wd), 0.0, Path("x"))
-    monkeypatch.setattr(leftovers, "list_terminals", lambda: [seat, replace(seat, session="cao-mine")])
+    row = TerminalRow(SESSION, Path("x"), "1", "%1", "tester", "codex", "idle", str(desk.wd))
+    monkeypatch.setattr(leftovers, "list_terminals", lambda: [row, replace(row, session="cao-mine")])
     run_folder(desk.wd, RUN, "")
     saved(desk.wd, NEWER)
     (found,) = leftovers.ended_sessions()

@@ -1,7 +1,6 @@
 """`quintet detect`: the status that a captured screen shows."""
 
 import json
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,11 +8,10 @@ from typing import Any
 
 import click
 
+from quintet.ansi import without_escapes
 from quintet.errors import QuintetError
 from quintet.providers.registry import REGISTERED, find_provider
 from quintet.providers.screen import Screen
-
-ESCAPE_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_()][0-9A-B]?)")
 
 
 def detect(provider: str, file: Path | None, jsonl: bool) -> None:
@@ -23,7 +21,7 @@ def detect(provider: str, file: Path | None, jsonl: bool) -> None:
     if found is None:
         raise QuintetError(f"unknown provider {provider!r}: choose one of {', '.join(sorted(REGISTERED))}")
     text = _read(file)
-    frames = _recordings(text, _name(file)) if jsonl else iter([Screen(_plain(text))])
+    frames = _recordings(text, _name(file)) if jsonl else iter([Screen(without_escapes(text))])
     for frame in frames:
         click.echo(found.read_screen(frame).value)
 
@@ -46,11 +44,6 @@ def _read(file: Path | None) -> str:
         raise QuintetError(f"cannot read {file}: {error.strerror or error}") from error
 
 
-def _plain(text: str) -> str:
-    """Without colours, for a screen that was captured with its escape sequences."""
-    return ESCAPE_SEQUENCE.sub("", text) if "\x1b" in text else text
-
-
 def _recordings(text: str, name: str) -> Iterator[Screen]:
     for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
         if line.strip():
@@ -67,7 +60,7 @@ def _frame(line: str, place: str) -> Screen:
     if not isinstance(recording.get("screen"), str):
         raise QuintetError(f"{place}: `screen` is missing or no text")
     return Screen(
-        text=_plain(recording["screen"]),
+        text=without_escapes(recording["screen"]),
         title=_text(recording, "pane_title", place),
         command=_text(recording, "pane_current_command", place),
         alternate=bool(recording.get("alternate_on")),

@@ -182,7 +182,7 @@ class Provider(ABC):
         """The last answer in the scrollback, where there is no record; empty where none is found."""
         return text.strip()
 
-    def dialog(self, screen: Screen, folder: Path) -> Dialog | None:  # noqa: ARG002 - the hook's signature
+    def startup_dialog(self, screen: Screen, folder: Path) -> Dialog | None:  # noqa: ARG002 - the hook's signature
         """The start-up dialog on the screen, if any; the folder is that of the launch."""
         return None
 
@@ -190,7 +190,7 @@ class Provider(ABC):
         """Whether the dialog on the screen asks for leave to do one thing: the only kind that a yes answers."""
         return False
 
-    def aside(self, screen: Screen) -> tuple[str, ...]:  # noqa: ARG002
+    def dismiss_keys(self, screen: Screen) -> tuple[str, ...]:  # noqa: ARG002
         """The tmux keys that put away a dialog to which no answer is needed, for instance an offer at a usage limit."""
         return ()
 
@@ -198,7 +198,7 @@ class Provider(ABC):
         """Where the agent's record ends now: a turn that begins later is after this position."""
         return 0
 
-    def keeps_record(self, folder: Path) -> bool:  # noqa: ARG002
+    def has_record(self, folder: Path) -> bool:  # noqa: ARG002
         """Whether there is a record that tells of this terminal's turns: then a turn it does not know has not begun."""
         return False
 

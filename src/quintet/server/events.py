@@ -26,7 +26,7 @@ class Event:
     data: dict[str, Any]
 
 
-class Events:
+class EventLog:
     """The memory. Numbers begin anew with each server, so an id also names the server's life."""
 
     def __init__(self) -> None:

@@ -81,13 +81,11 @@ def dead_word(wd: Path) -> Iterator[Leftover]:
 def ended_sessions() -> Iterator[Leftover]:
     """Terminals that live on although their run has ended or was left behind."""
     first: dict[str, TerminalRow] = {}
-    for seat in list_terminals():
-        first.setdefault(seat.session, seat)
-    for name, seat in first.items():
-        if not seat.silent and (why := why_ended(name, Path(seat.cwd))):
-            yield Leftover(
-                f"terminals of a run that {why}", f"{name} ({seat.cwd})", partial(_stop, name, Path(seat.cwd))
-            )
+    for row in list_terminals():
+        first.setdefault(row.session, row)
+    for name, row in first.items():
+        if not row.unresponsive and (why := why_ended(name, Path(row.cwd))):
+            yield Leftover(f"terminals of a run that {why}", f"{name} ({row.cwd})", partial(_stop, name, Path(row.cwd)))
 
 
 def why_ended(session: str, wd: Path) -> str:

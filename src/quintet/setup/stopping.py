@@ -58,10 +58,10 @@ class Target:
 
 def in_project(wd: Path) -> Target:
     """The run at work in a project and all its terminals."""
-    seats = list_terminals()
-    process, sessions = find_process(wd), _sessions_of(wd, seats)
+    rows = list_terminals()
+    process, sessions = find_process(wd), _sessions_of(wd, rows)
     if process is None and not sessions and not _is_elsewhere(_saved(wd), ()):
-        names = ", ".join(dict.fromkeys(seat.session for seat in seats))
+        names = ", ".join(dict.fromkeys(row.session for row in rows))
         there = f"there are {names}; name one with --session NAME, or all with --all" if names else "nor in any other"
         raise ServerError(f"no run and no terminals are in {wd}, {there}")
     return Target(wd, process, sessions, whole=True)
@@ -71,7 +71,7 @@ def of_run(wd: Path, run: str) -> Target:
     """One run of a project, and its terminals."""
     folder = find_run(wd, run)
     process = find_process(wd) if has_process(folder, read_run(folder)) else None
-    sessions = tuple(dict.fromkeys(seat.session for seat in list_terminals() if run_id_of(seat.session) == folder.name))
+    sessions = tuple(dict.fromkeys(row.session for row in list_terminals() if run_id_of(row.session) == folder.name))
     saved = _saved(wd)
     current = saved is not None and saved.run_id == folder.name
     if process is None and not sessions and not (current and _is_elsewhere(saved, ())):
@@ -81,19 +81,19 @@ def of_run(wd: Path, run: str) -> Target:
 
 def of_session(name: str) -> Target:
     """One session, and the run at work that it belongs to."""
-    seat = choose_terminals(list_terminals(), None, name)[0]
-    wd = Path(seat.cwd) if not seat.silent else next(iter(_projects_of(seat.session)), Path(os.devnull))
+    row = choose_terminals(list_terminals(), None, name)[0]
+    wd = Path(row.cwd) if not row.unresponsive else next(iter(_projects_of(row.session)), Path(os.devnull))
     saved = _saved(wd)
-    is_current = saved is not None and saved.session_name == seat.session
-    return Target(wd, find_process(wd) if is_current else None, (seat.session,))
+    is_current = saved is not None and saved.session_name == row.session
+    return Target(wd, find_process(wd) if is_current else None, (row.session,))
 
 
 def end_all(tell: Tell, *, keep_terminals: bool = False) -> None:
     """End everything of this user. What goes wrong in one project keeps no other from its end."""
     homes: dict[Path, list[str]] = {wd: [] for wd in running_projects()}
-    for seat in list_terminals():
-        if not any(seat.session in sessions for sessions in homes.values()):
-            homes.setdefault(Path(seat.cwd), []).append(seat.session)
+    for row in list_terminals():
+        if not any(row.session in sessions for sessions in homes.values()):
+            homes.setdefault(Path(row.cwd), []).append(row.session)
     problems = []
     for wd, sessions in homes.items():
         try:
@@ -170,7 +170,7 @@ def _until_gone(process: Process, seconds: float) -> bool:
 def _end_terminals(target: Target, saved: State | None, tell: Tell) -> list[str]:
     """End the sessions, also one that was started since they were listed; the names of those that are ended."""
     sessions = dict.fromkeys(target.sessions)
-    if target.process and saved and any(seat.session == saved.session_name for seat in list_terminals()):
+    if target.process and saved and any(row.session == saved.session_name for row in list_terminals()):
         sessions[saved.session_name] = None
     ended = []
     for name in sessions:
@@ -224,11 +224,11 @@ def _write_down(target: Target, saved: State, *, ended: bool, killed: bool) -> S
     return state
 
 
-def _sessions_of(wd: Path, seats: list[TerminalRow]) -> tuple[str, ...]:
+def _sessions_of(wd: Path, rows: list[TerminalRow]) -> tuple[str, ...]:
     """The sessions of a project: those that are of its directory alone, and those of its runs that do not answer."""
     runs = {folder.name for folder in run_folders(wd)}
-    silent = [seat.session for seat in seats if seat.silent and run_id_of(seat.session) in runs]
-    return tuple(dict.fromkeys([*sessions_in(seats, wd), *silent]))
+    silent = [row.session for row in rows if row.unresponsive and run_id_of(row.session) in runs]
+    return tuple(dict.fromkeys([*sessions_in(rows, wd), *silent]))
 
 
 def _projects_of(session: str) -> list[Path]:

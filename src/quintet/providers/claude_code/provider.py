@@ -54,7 +54,7 @@ class ClaudeCodeProvider(Provider):
     def read_screen(self, screen_: Screen) -> TerminalStatus:
         return screen.read_screen(screen_)
 
-    def dialog(self, screen_: Screen, folder: Path) -> Dialog | None:
+    def startup_dialog(self, screen_: Screen, folder: Path) -> Dialog | None:
         shown = screen.read_screen(screen_)
         if shown in AT_REST:
             return None
@@ -70,7 +70,7 @@ class ClaudeCodeProvider(Provider):
         asked = screen.read_screen(screen_) is TerminalStatus.WAITING_USER_ANSWER
         return asked and dialogs.asks_for_leave(screen_.text)
 
-    def aside(self, screen_: Screen) -> tuple[str, ...]:
+    def dismiss_keys(self, screen_: Screen) -> tuple[str, ...]:
         if screen.read_screen(screen_) is not TerminalStatus.WAITING_USER_ANSWER:
             return ()
         shown = " ".join(" ".join(last_dialog(rows_of(screen_.text))).split())
@@ -89,7 +89,7 @@ class ClaudeCodeProvider(Provider):
     def record_position(self, folder: Path) -> int:
         return size_of(folder / launch.HOOKS_FILE)
 
-    def keeps_record(self, folder: Path) -> bool:
+    def has_record(self, folder: Path) -> bool:
         return size_of(folder / launch.HOOKS_FILE) > 0
 
     def read_record(self, folder: Path, since: int) -> TurnRecord | None:

@@ -52,7 +52,7 @@ class CodexProvider(Provider):
     def screen_overrides_record(self, screen_: Screen) -> bool:
         return screen.screen_overrides_record(screen_)
 
-    def dialog(self, screen_: Screen, folder: Path) -> Dialog | None:  # noqa: ARG002 - the hook's signature
+    def startup_dialog(self, screen_: Screen, folder: Path) -> Dialog | None:  # noqa: ARG002 - the hook's signature
         if dialogs.is_starting(screen_.text):
             return Dialog()
         shown = screen.read_screen(screen_)
@@ -87,7 +87,7 @@ class CodexProvider(Provider):
         follower = _followers(folder).find()
         return size_of(follower.path) if follower is not None else 0
 
-    def keeps_record(self, folder: Path) -> bool:
+    def has_record(self, folder: Path) -> bool:
         return _followers(folder).find() is not None
 
     def read_record(self, folder: Path, since: int) -> TurnRecord | None:

@@ -70,7 +70,7 @@ class ScriptedProvider(Provider):
         # at work there is no composer; what then stands behind the sign is the prompt that was taken
         return self.read_screen(screen) is TerminalStatus.IDLE and super().holds_draft(screen, pasted)
 
-    def dialog(self, screen: Screen, folder: Path) -> Dialog | None:  # noqa: ARG002
+    def startup_dialog(self, screen: Screen, folder: Path) -> Dialog | None:  # noqa: ARG002
         lines = screen.text.rstrip().split("\n")
         if not lines[-1].startswith(screen_marks.DIALOG):
             return None
@@ -95,7 +95,7 @@ class ScriptedProvider(Provider):
         except FileNotFoundError:
             return 0
 
-    def keeps_record(self, folder: Path) -> bool:
+    def has_record(self, folder: Path) -> bool:
         return (folder / RECORD).exists()
 
     def read_actions(self, folder: Path, since: int) -> TurnActions | None:

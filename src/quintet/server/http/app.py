@@ -37,7 +37,7 @@ class PageRoutes(Protocol):
 
 
 def create_app(
-    make_hub: Callable[[], SessionManager],
+    make_sessions: Callable[[], SessionManager],
     *,
     token: str = "",
     hosts: Iterable[str] = (),
@@ -46,17 +46,19 @@ def create_app(
     open_paths: frozenset[str] = frozenset(),
     read_only: bool = False,
 ) -> FastAPI:
-    """An application; its hub is made on the event loop that serves it."""
+    """An application; its sessions are found on the event loop that serves it."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        hub = app.state.hub = make_hub()
-        await hub.open()
-        watching = asyncio.create_task(pages.watch(hub.events.add, lambda: hub.events.watched)) if pages else None
+        sessions = app.state.sessions = make_sessions()
+        await sessions.open()
+        watching = (
+            asyncio.create_task(pages.watch(sessions.events.add, lambda: sessions.events.watched)) if pages else None
+        )
         yield
         if watching is not None:
             watching.cancel()
-        await hub.close()
+        await sessions.close()
 
     app = FastAPI(
         title="Quintet terminal server",

@@ -1,4 +1,4 @@
-"""What a client may ask to have started, checked before anything is done."""
+"""The parameters that create a terminal, checked before anything is started."""
 
 import re
 import secrets
@@ -13,8 +13,8 @@ from quintet.providers.registry import find_provider, provider_names
 from quintet.server.names import PREFIX, profile_name, session_name
 from quintet.server.profiles import load_profile
 from quintet.server.refusals import BadRequest, TooLong
-from quintet.server.terminal.input import clean
-from quintet.server.terminal.tmux_session import TerminalSpec
+from quintet.server.terminal.input import without_control_characters
+from quintet.server.terminal.terminal_spec import TerminalSpec
 
 _MODEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/@\[\]-]{0,127}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -35,7 +35,7 @@ Continues = Annotated[
 ]
 
 
-def wish(  # noqa: PLR0917 - FastAPI passes each parameter by its name
+def terminal_spec(  # noqa: PLR0917 - FastAPI passes each parameter by its name
     agent_profile: str,
     provider: str = DEFAULT_PROVIDER,
     working_directory: str | None = None,
@@ -45,7 +45,7 @@ def wish(  # noqa: PLR0917 - FastAPI passes each parameter by its name
     continues: Continues = None,
     body: CreateBody | None = None,
 ) -> TerminalSpec:
-    """What to start, from the parameters that both creations share."""
+    """The terminal to start, from the parameters that a new session and a new terminal share."""
     found = find_provider(provider)
     if found is None:
         raise BadRequest(f"Unknown provider type: {provider[:80]}")
@@ -64,7 +64,7 @@ def wish(  # noqa: PLR0917 - FastAPI passes each parameter by its name
         raise BadRequest("env_vars: a name has to be letters, digits and _")
     cwd = _directory(working_directory)
     initial = body.initial_message
-    if initial is not None and not clean(check_length(initial, "initial_message")).strip():
+    if initial is not None and not without_control_characters(check_length(initial, "initial_message")).strip():
         raise BadRequest("initial_message: there is nothing in it to type")
     return TerminalSpec(
         found,

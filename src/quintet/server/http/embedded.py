@@ -22,8 +22,8 @@ from quintet.server.terminal.direct_access import tmux_version
 from quintet.server.terminal.session_manager import SessionManager
 
 START_SECONDS: Final = 30.0
-LAST_WORD_SECONDS: Final = 1.5
-"""how long a page that is open has to hear of the end"""
+LAST_EVENTS_SECONDS: Final = 1.5
+"""how long an open page has to get the last events"""
 
 
 class EmbeddedServer:
@@ -39,12 +39,12 @@ class EmbeddedServer:
         self.token = secrets.token_urlsafe(32)
         self._sessions = [session_name(name) for name in sessions]
         self._discovery = discovery
-        self._word_is_old = True
+        self._discovery_is_old = True
         self._state_folder = state_folder or StateFolder()
-        self._hub: SessionManager | None = None
+        self._manager: SessionManager | None = None
         self._socket = bind("127.0.0.1", 0)
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
-        app = create_app(self._make_hub, token=self.token, pages=pages)
+        app = create_app(self._make_sessions, token=self.token, pages=pages)
         self._server = make_server(app)
         self._thread = threading.Thread(target=self._serve, name="quintet-server", daemon=True)
 
@@ -58,7 +58,7 @@ class EmbeddedServer:
                 raise ServerError("the terminal server inside this run did not start")
             time.sleep(0.002)
         try:
-            self._leave_word()
+            self._write_discovery()
         except OSError as error:
             self.stop()
             raise ServerError(f"{self._discovery}: cannot be written ({error.strerror})") from None
@@ -66,13 +66,13 @@ class EmbeddedServer:
 
     def stop(self) -> None:
         """Stop serving; the terminals go on."""
-        if self._hub is not None and self._hub.events.watched:
-            time.sleep(LAST_WORD_SECONDS)
+        if self._manager is not None and self._manager.events.watched:
+            time.sleep(LAST_EVENTS_SECONDS)
         self._server.should_exit = True
         self._thread.join(START_SECONDS)
         self._socket.close()
         if self._discovery is not None:
-            with suppress(OSError):  # what stays behind names a server that does not answer
+            with suppress(OSError):  # a file that stays names a server that does not answer
                 self._discovery.unlink(missing_ok=True)
 
     def __enter__(self) -> Self:
@@ -86,32 +86,32 @@ class EmbeddedServer:
     def _serve(self) -> None:
         self._server.run(sockets=[self._socket])
 
-    def _make_hub(self) -> SessionManager:
-        self._hub = SessionManager(
-            self._state_folder, self._sessions, on_session=self._add_session, on_tick=self._keep_word
+    def _make_sessions(self) -> SessionManager:
+        self._manager = SessionManager(
+            self._state_folder, self._sessions, on_session=self._add_session, on_tick=self._restore_discovery
         )
-        return self._hub
+        return self._manager
 
     def _add_session(self, name: str) -> None:
         if name not in self._sessions:
             self._sessions.append(name)
-        self._word_is_old = True
-        self._keep_word()
+        self._discovery_is_old = True
+        self._restore_discovery()
 
-    def _keep_word(self) -> None:
-        """An agent may run `git clean -fdx`, and a disk may be full: where it fails, the next tick comes soon."""
-        if self._discovery is not None and (self._word_is_old or not self._discovery.exists()):
+    def _restore_discovery(self) -> None:
+        """Write the discovery file again where it is gone: an agent may run `git clean -fdx`. Each tick tries it."""
+        if self._discovery is not None and (self._discovery_is_old or not self._discovery.exists()):
             with suppress(OSError):
-                self._leave_word()
+                self._write_discovery()
 
-    def _leave_word(self) -> None:
-        """Where the run's server is, for `status`, `watch`, `attach` and `dashboard`; readable by this user alone."""
+    def _write_discovery(self) -> None:
+        """Write the file that says where this server is, for `status`, `watch` and others; private."""
         path = self._discovery
         if path is None:
             return
-        word = {"url": self.url, "token": self.token, "pid": os.getpid(), "sessions": self._sessions}
+        content = {"url": self.url, "token": self.token, "pid": os.getpid(), "sessions": self._sessions}
         wd = path.parents[1]
         if not path.parent.exists():
             files.write(path.parent / GITIGNORE, "*\n", wd)  # the token must not get into a commit
-        files.write(path, json.dumps(word) + "\n", wd)
-        self._word_is_old = False
+        files.write(path, json.dumps(content) + "\n", wd)
+        self._discovery_is_old = False

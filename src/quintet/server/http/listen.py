@@ -45,7 +45,7 @@ class QuintetServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         app = self.config.app
         if isinstance(app, FastAPI):
-            app.state.hub.events.close()
+            app.state.sessions.events.close()
         await super().shutdown(sockets)
 
 

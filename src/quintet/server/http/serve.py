@@ -46,18 +46,18 @@ def serve(
     loopback = _is_loopback(host)
     token = _token(host, loopback=loopback, no_token=no_token)
     state_folder = StateFolder()
-    hubs: list[SessionManager] = []
+    managers: list[SessionManager] = []
 
-    def make_hub() -> SessionManager:
-        hubs.append(SessionManager(state_folder))
-        return hubs[-1]
+    def make_sessions() -> SessionManager:
+        managers.append(SessionManager(state_folder))
+        return managers[-1]
 
     app = create_app(
-        make_hub,
+        make_sessions,
         token=token,
         hosts=() if loopback else (host, socket.gethostname()),
         any_address=not loopback,
-        pages=make_pages(lambda: hubs[-1].directories() if hubs else []) if make_pages else None,
+        pages=make_pages(lambda: managers[-1].directories() if managers else []) if make_pages else None,
         open_paths=OPEN_PATHS,
     )
     with ExitStack() as kept:

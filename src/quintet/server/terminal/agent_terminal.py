@@ -1,338 +1,195 @@
-"""One terminal: its pane, what it shows, and how it stands."""
+"""A terminal: a pane with an agent in it, and the agent's status."""
 
 import asyncio
-import os
-import signal
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Final
 
 from quintet.api.status import AT_REST, TerminalStatus
-from quintet.processes import has_ended
 from quintet.providers.base import Provider, TurnRecord
 from quintet.providers.editor import INPUT
 from quintet.providers.screen import Screen
-from quintet.server.events import Events
+from quintet.server.events import EventLog
 from quintet.server.terminal.disagreement import DisagreementTimer
-from quintet.server.terminal.facts import OPTION, Facts
-from quintet.server.terminal.quiet_timer import QuietTimer
-from quintet.server.terminal.status import StatusEvidence, judge
-from quintet.server.tmux.connection import TmuxConnection, quote
-from quintet.server.tmux.errors import CommandFailed, TmuxError
+from quintet.server.terminal.facts import Facts
+from quintet.server.terminal.pane import NO_ANSWER, Pane, describe_end
+from quintet.server.terminal.status import StatusEvidence, decide_status
+from quintet.server.tmux.connection import TmuxConnection
 
-UNKNOWN_SECONDS: Final = 15.0
+UNRECORDED_SECONDS: Final = 15.0
 """how long an agent must be at rest until a prompt that its own record does not know counts as done with"""
-STALE_SECONDS: Final = 1.0
-"""how long a look at a silent pane holds"""
-COALESCE_SECONDS: Final = 0.003
-"""a program draws in several writes; one look is enough for them"""
 LONGEST_REPLY: Final = 2_000_000
-"""characters of a reply that are told"""
-_FORMAT: Final = "\t".join(
-    f"#{{{name}}}"
-    for name in ("pane_id", "pid", "pane_dead", "pane_dead_status", "pane_dead_signal", "alternate_on",
-                 "cursor_x", "cursor_y", "pane_current_command", OPTION, "pane_title")
-)  # fmt: skip
-MUTE: Final = "tmux does not answer"
+"""characters of a reply that a client gets"""
 AT_WORK: Final = frozenset({TerminalStatus.PROCESSING, TerminalStatus.WAITING_USER_ANSWER})
 
 
 @dataclass(frozen=True)
-class PaneView:
-    """What was seen of a pane at one moment."""
-
-    screen: Screen
-    end: str | None = None
-    """how its program has ended; None while it lives"""
-
-
-@dataclass(frozen=True)
-class Report:
-    """How a terminal stands."""
+class StatusReport:
+    """The status of a terminal, and what it is based on."""
 
     status: TerminalStatus
-    reason: str | None
-    record: TurnRecord | None
+    reason: str | None = None
+    record: TurnRecord | None = None
     doubt: str | None = None
     """how screen and record have disagreed on the turn for long"""
 
 
-class AgentTerminal:
-    """A pane with an agent in it. All that must outlive this process is in `facts`, and these are kept in tmux."""
+class AgentTerminal(Pane):
+    """A pane with an agent in it: `refresh` brings its `report` up to date."""
 
     def __init__(
         self,
         tmux: TmuxConnection,
-        pane: str,
+        pane_id: str,
         pid: int,
         *,
         facts: Facts,
         provider: Provider,
-        events: Events,
+        events: EventLog,
         reconnect: Callable[[], Awaitable[None]],
     ) -> None:
-        self.tmux = tmux
-        self.pane = pane
-        self.pid = pid
-        self.facts = facts
+        super().__init__(tmux, pane_id, pid, facts, reconnect)
         self.provider = provider
         self.events = events
-        self.reconnect = reconnect
-        """brings a lost connection back, or finds that the session is gone"""
+        self.report = StatusReport(TerminalStatus.UNKNOWN)
+        """the status as of the last refresh"""
         self.typing = asyncio.Lock()
         """held while something is typed into the pane"""
-        self.start: asyncio.Task[None] | None = None
+        self.startup: asyncio.Task[None] | None = None
         """waits until the agent is ready"""
-        self.needs: str | None = None
+        self.user_task: str | None = None
         """what only the user can do before the agent is ready"""
-        self.stuck = False
+        self.input_stuck = False
         """something is in the composer that the agent does not take"""
-        self.mute = False
-        """its tmux server does not answer"""
-        self.dirty = True
-        self._last = PaneView(Screen(""))
-        self._looked = float("-inf")
-        self._changed = asyncio.Event()
-        self._news = True
-        self._writes = 0
         self._begun_turn = 0
-        self._dead_since: float | None = None
-        self._told: TerminalStatus | None = None
-        self._told_turn = facts.turn
-        self._odds = DisagreementTimer()
-        self._silence = QuietTimer()
+        self._busy_at = 0.0
+        self._disagreement = DisagreementTimer()
+        self._last_status: TerminalStatus | None = None
+        """what watchers were told last: the status, and which turns have ended or are in doubt"""
+        self._ended_turn = facts.turn
         self._doubted_turn = 0
 
-    @property
-    def folder(self) -> Path:
-        return Path(self.facts.folder)
-
-    @property
-    def ended(self) -> bool:
-        """Whether it is known that the program has ended."""
-        return self._last.end is not None
-
-    @property
-    def seen(self) -> PaneView:
-        """The last look."""
-        return self._last
-
-    def take_news(self) -> bool:
-        """Whether its pane has put something out since this was asked last."""
-        news, self._news = self._news, False
-        return news
-
-    @property
-    def told(self) -> TerminalStatus | None:
-        """The status that was passed on last."""
-        return self._told
-
-    def mark_dirty(self) -> None:
-        """The pane has put something out."""
-        self.dirty = self._news = True
-        self._silence.end()
-        changed, self._changed = self._changed, asyncio.Event()
-        changed.set()
-
-    async def change(self, seconds: float) -> None:
-        """Wait for output, or for the time."""
-        try:
-            async with asyncio.timeout(seconds):
-                await self._changed.wait()
-                await asyncio.sleep(COALESCE_SECONDS)
-        except TimeoutError:
-            return
-
-    def is_running(self) -> bool:
-        """Whether the pane's process lives; asked of the kernel, because tmux does not tell of an end."""
-        return not has_ended(self.pid)
-
-    def lose(self, reason: str) -> None:
-        """The pane is gone, and with it whatever was in it."""
-        if not self.ended:
-            self._last = replace(self._last, end=reason)
-            self.mark_dirty()
-
-    async def look(self) -> PaneView:
-        """The pane as it is now. A pane that has put nothing out since the last look is not captured again."""
-        silent = not self.dirty and time.monotonic() - self._looked < STALE_SECONDS
-        if self.ended or self.mute or (silent and self.is_running()):
-            return self._last
-        self.dirty = False
-        writes = self._writes
-        try:
-            described, shown = await self.tmux.run_all(
-                [f"display-message -p -t {self.pane} {quote(_FORMAT)}", f"capture-pane -p -t {self.pane}"]
-            )
-        except CommandFailed:
-            self.lose("its pane was killed")
-            return self._last
-        except TmuxError:
-            self.dirty = True
-            await self.reconnect()
-            return self._last if self.ended or self.mute else await self.look()
-        pane, server, dead, code, number, alternate, x, y, command, facts, title = described[0].split("\t", 10)
-        if pane != self.pane:
-            self.lose("its pane was killed")
-            return self._last
-        known = Facts.from_json(facts)
-        if known is not None and writes == self._writes:
-            self.facts = known
-        self._looked = time.monotonic()
-        if dead == "1" and not code and not number and self._is_code_due():
-            os.kill(int(server), signal.SIGCHLD)
-            self.dirty = True
-            await asyncio.sleep(0.02)
-            return await self.look()
-        screen = Screen("\n".join(shown), title, command, alternate == "1", (int(x), int(y)))
-        if dead != "1" and not self.is_running() and not self._is_code_due():
-            dead = "1"  # tmux has not noticed
-        self._last = PaneView(screen, _ending(code, number) if dead == "1" else None)
-        return self._last
-
-    def _is_code_due(self) -> bool:
-        """tmux 3.3a sometimes sees a pane close and misses the end of its program, until it is told to look again."""
-        self._dead_since = self._dead_since or time.monotonic()
-        return time.monotonic() - self._dead_since < STALE_SECONDS
-
-    async def report(self) -> Report:
-        """How the terminal stands now; a change is passed on to those who watch."""
-        look = await self.look()
-        turn = self.facts.turn
-        record = self.provider.read_record(self.folder, self.facts.since) if turn else None
-        if look.end is not None:
-            return self._tell(Report(TerminalStatus.ERROR, look.end, record))
-        if self.mute:
+    async def refresh(self) -> None:
+        """Look at the pane and at the agent's record, update the report, and tell watchers what has changed."""
+        view = await self.look()
+        record = self.provider.read_record(self.folder, self.facts.since) if self.facts.turn else None
+        if view.end is not None:
+            self.report = StatusReport(TerminalStatus.ERROR, view.end, record)
+        elif self.unresponsive:
             lives = self.is_running()
-            status, reason = (TerminalStatus.UNKNOWN, MUTE) if lives else (TerminalStatus.ERROR, _ending("", ""))
-            return self._tell(Report(status, reason, record))
-        if self.stuck and record is not None and not self.typing.locked():
-            await self.settle()  # it was busy, and has taken its input after all
-        shown = self.provider.read_screen(look.screen)
-        if shown is TerminalStatus.WAITING_USER_ANSWER and self.facts.ready and self.provider.aside(look.screen):
-            shown = TerminalStatus.IDLE  # it stands in nobody's way
-        if shown is TerminalStatus.PROCESSING and record is not None and record.ended and record.final:
-            shown = shown if self.provider.screen_overrides_record(look.screen) else TerminalStatus.COMPLETED
+            status = TerminalStatus.UNKNOWN if lives else TerminalStatus.ERROR
+            self.report = StatusReport(status, NO_ANSWER if lives else describe_end("", ""), record)
+        else:
+            if self.input_stuck and record is not None and not self.typing.locked():
+                await self.input_taken()  # the agent was busy, and has taken its input after all
+            self.report = self._decide(view.screen, record)
+        self._tell_changes()
+
+    def _decide(self, screen: Screen, record: TurnRecord | None) -> StatusReport:
+        """The report on a program that runs."""
+        facts = self.facts
+        shown = self._shown_status(screen, record)
         # typed while the agent was busy with something of its own: the prompt waits, and what is shown is not its turn
-        unknown = bool(turn) and record is None and self.provider.keeps_record(self.folder)
-        if turn and (record is not None or shown in AT_WORK) and not self.facts.pasted:
-            self._begun_turn = turn
-        doubt = self._odds.see(turn, shown, record)
-        status = judge(
+        unrecorded = bool(facts.turn) and record is None and self.provider.has_record(self.folder)
+        if facts.turn and (record is not None or shown in AT_WORK) and not facts.pasted:
+            self._begun_turn = facts.turn
+        if shown not in AT_REST:
+            self._busy_at = time.time()
+        doubt = self._disagreement.disagreement(facts.turn, shown, record)
+        status = decide_status(
             StatusEvidence(
-                ready=self.facts.ready,
-                needs_user=bool(self.needs),
-                turn=turn,
-                typing=self.facts.pasted,
+                ready=facts.ready,
+                needs_user=bool(self.user_task),
+                turn=facts.turn,
+                typing=facts.pasted,
                 shown=shown,
                 record=record,
-                begun=self._begun_turn == turn and not unknown,
-                settled=self._settled(shown, unknown=unknown),
-                quiet=self._is_quiet(turn),
-                at_odds=doubt is not None,
+                begun=self._begun_turn == facts.turn and not unrecorded,
+                settled=self._is_settled(unrecorded=unrecorded),
+                quiet=self._is_quiet(),
+                disagree=doubt is not None,
             )
         )
-        if self.facts.pasted and self.stuck:
+        if facts.pasted and self.input_stuck:
             status = TerminalStatus.UNKNOWN
-        return self._tell(Report(status, self._reason(status, record), record, doubt))
+        return StatusReport(status, self._reason(status, record), record, doubt)
 
-    def typed_after(self, report: Report) -> int | None:
-        """The last turn that a client has asked for, where somebody has typed a prompt in the pane since."""
-        facts = self.facts
-        if facts.turn:
-            return facts.turn if report.record is not None and report.record.typed else None
-        is_blank = facts.ready and not facts.continues and not facts.initial
-        return 0 if is_blank and self.provider.read_record(self.folder, 0) is not None else None
+    def _shown_status(self, screen: Screen, record: TurnRecord | None) -> TerminalStatus:
+        """What the screen shows, corrected where something speaks against it."""
+        shown = self.provider.read_screen(screen)
+        if shown is TerminalStatus.WAITING_USER_ANSWER and self.facts.ready and self.provider.dismiss_keys(screen):
+            return TerminalStatus.IDLE  # the dialog needs no answer
+        is_over = record is not None and record.ended and record.final
+        if shown is TerminalStatus.PROCESSING and is_over and not self.provider.screen_overrides_record(screen):
+            return TerminalStatus.COMPLETED
+        return shown
 
-    def _is_quiet(self, turn: int) -> bool:
-        """Whether the pane is silent, or has been since its turn was over: an idle agent may draw something, too."""
-        was_over = self._told is TerminalStatus.COMPLETED and self._told_turn == turn
-        return was_over or self._silence.lasts(self.provider.quiet_seconds)
+    def _is_quiet(self) -> bool:
+        """Whether the pane is quiet, or was when its turn ended: an idle agent may draw something, too."""
+        was_over = self._last_status is TerminalStatus.COMPLETED and self._ended_turn == self.facts.turn
+        return was_over or self.quiet.has_lasted(self.provider.quiet_seconds)
 
-    _busy = 0.0
-
-    def _settled(self, shown: TerminalStatus, *, unknown: bool) -> bool:
+    def _is_settled(self, *, unrecorded: bool) -> bool:
         """Whether the last input is so long ago that an agent which shows no work has none."""
-        now = time.time()
-        if shown not in AT_REST:
-            self._busy = now
-        if unknown:
-            return now - max(self.facts.typed, self._busy) > UNKNOWN_SECONDS
-        return now - self.facts.typed > self.provider.settle_seconds
+        if unrecorded:
+            return time.time() - max(self.facts.typed, self._busy_at) > UNRECORDED_SECONDS
+        return time.time() - self.facts.typed > self.provider.settle_seconds
 
     def _reason(self, status: TerminalStatus, record: TurnRecord | None) -> str | None:
         if status is TerminalStatus.ERROR:
-            # the screen tells of an end that tmux has not noticed yet; the next look knows how it came
-            return "its program has ended"
+            # the screen shows an end that tmux has not noticed yet; the next look knows more
+            return describe_end("", "")
         if not self.facts.ready:
-            return self.needs
-        if self.facts.pasted and self.stuck:
+            return self.user_task
+        if self.facts.pasted and self.input_stuck:
             return "the last input was pasted, but the agent does not take it"
         return str(record.failure) if record is not None and record.failure and status in AT_REST else None
 
-    def _tell(self, report: Report) -> Report:
-        facts = self.facts
-        if report.status is not self._told:
-            self._told = report.status
-            self.events.add(
-                "status", terminal=facts.id, session=facts.session, status=report.status, reason=report.reason
-            )
+    def _tell_changes(self) -> None:
+        """Add events for what is new in the report."""
+        facts, report = self.facts, self.report
+        if report.status is not self._last_status:
+            self._last_status = report.status
+            self.tell("status", status=report.status, reason=report.reason)
         if report.doubt and facts.turn > self._doubted_turn:
             self._doubted_turn = facts.turn
-            self.events.add("doubt", terminal=facts.id, session=facts.session, turn=facts.turn, text=report.doubt)
+            self.tell("doubt", turn=facts.turn, text=report.doubt)
         has_end = report.record is not None and report.record.ended
         over = report.status is TerminalStatus.COMPLETED or (has_end and report.status is not TerminalStatus.PROCESSING)
-        if over and facts.turn > self._told_turn:
-            self._told_turn = facts.turn
-            self.events.add("turn", terminal=facts.id, session=facts.session, turn=facts.turn, state="ended")
-        return report
+        if over and facts.turn > self._ended_turn:
+            self._ended_turn = facts.turn
+            self.tell("turn", turn=facts.turn, state="ended")
 
-    async def settle(self) -> None:
-        """The agent has taken what was pasted."""
-        self.stuck = False
-        await self.keep(replace(self.facts, pasted=False, typed=time.time()))
+    def tell(self, kind: str, **data: object) -> None:
+        """Add an event about this terminal."""
+        self.events.add(kind, terminal=self.facts.id, session=self.facts.session, **data)
+
+    def typed_after(self) -> int | None:
+        """The last turn that a client has asked for, where somebody has typed a prompt in the pane since."""
+        facts, record = self.facts, self.report.record
+        if facts.turn:
+            return facts.turn if record is not None and record.typed else None
+        is_blank = facts.ready and not facts.continues and not facts.initial
+        return 0 if is_blank and self.provider.read_record(self.folder, 0) is not None else None
+
+    async def input_taken(self) -> None:
+        """Note that the agent has taken what was pasted."""
+        self.input_stuck = False
+        await self.save_facts(replace(self.facts, pasted=False, typed=time.time()))
         (self.folder / INPUT).unlink(missing_ok=True)
-
-    async def keep(self, facts: Facts) -> None:
-        """Write down what is known now."""
-        self.facts = facts
-        self._writes += 1
-        await self.tmux.run(f"set-option -p -t {self.pane} {OPTION} {quote(facts.to_json())}")
-
-    def kept(self, facts: Facts) -> None:
-        """Facts that a command has written already."""
-        self.facts = facts
-        self._writes += 1
-
-    async def output(self) -> str:
-        """All that the pane holds, with its scrollback."""
-        look = await self.look()
-        try:
-            lines = await self.tmux.run(f"capture-pane -p -J -S - -t {self.pane}")
-        except TmuxError:
-            return look.screen.text.rstrip()
-        return "\n".join(line.rstrip() for line in lines).rstrip()
 
     async def last_reply(self) -> str:
         """The answer of the last turn; empty while that turn is running, whatever was answered before."""
-        report = await self.report()
-        if self.facts.turn == 0 or report.status is TerminalStatus.PROCESSING:
+        await self.refresh()
+        status, record = self.report.status, self.report.record
+        if self.facts.turn == 0 or status is TerminalStatus.PROCESSING:
             return ""
-        if report.record is not None:
-            return shortened(report.record.last_message or "") if report.record.ended else ""
-        if report.status is not TerminalStatus.COMPLETED:
+        if record is not None:
+            return shortened(record.last_message or "") if record.ended else ""
+        if status is not TerminalStatus.COMPLETED:
             return ""
         return shortened(self.provider.read_reply(await self.output()))
-
-    async def working_directory(self) -> str:
-        """Where the pane's program is now."""
-        try:
-            lines = await self.tmux.run(f"display-message -p -t {self.pane} '#{{pane_current_path}}'")
-        except TmuxError:
-            return self.facts.cwd
-        return (lines[0] if lines else "") or self.facts.cwd
 
 
 def shortened(reply: str) -> str:
@@ -342,18 +199,3 @@ def shortened(reply: str) -> str:
         return reply
     half = LONGEST_REPLY // 2
     return f"{reply[:half]}\n[... {left_out} characters are left out here ...]\n{reply[-half:]}"
-
-
-async def count_viewers(tmux: TmuxConnection) -> int:
-    """How many people are attached to a session."""
-    try:
-        clients = await tmux.run("list-clients -F '#{client_control_mode}'")
-    except TmuxError:
-        return 0
-    return clients.count("0")
-
-
-def _ending(code: str, number: str) -> str:
-    if number:
-        return f"its program was ended by signal {number}"
-    return f"its program has exited with code {code}" if code else "its program has ended"

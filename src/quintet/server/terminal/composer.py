@@ -7,44 +7,45 @@ from quintet import files
 from quintet.providers import editor
 from quintet.server.terminal.agent_terminal import AgentTerminal
 from quintet.server.terminal.facts import OPTION, Facts
-from quintet.server.terminal.keys import guarded
+from quintet.server.terminal.keys import run_if_alive
 from quintet.server.tmux.connection import quote
 
 EDITOR_SECONDS: Final = 20.0
 """how long an agent may take to open its editor"""
 
 
-async def fill(terminal: AgentTerminal, text: str, facts: Facts) -> None:
-    """Put a text into the composer; the facts say so afterwards.
+async def fill_composer(terminal: AgentTerminal, text: str, facts: Facts) -> None:
+    """Put a text into the composer and store the facts that say so.
 
-    Both are written down and done in one go, so that a later server knows whether it was done.
+    tmux does both in one go, so that a later server knows whether it was done.
     """
     files.write(terminal.folder / editor.INPUT, text)
     key = terminal.provider.editor_key(terminal.folder, text)
-    remember = f"set-option -p -t {terminal.pane} {OPTION} {quote(facts.to_json())}"
+    store = f"set-option -p -t {terminal.pane_id} {OPTION} {quote(facts.to_json())}"
     if key is None:
-        await guarded(terminal, f"{remember} ; {await _paste(terminal)}")
-        terminal.kept(facts)
+        await run_if_alive(terminal, f"{store} ; {await _paste_command(terminal)}")
+        terminal.facts_saved(facts)
         return
     editor.offer(terminal.folder)
-    await guarded(terminal, f"{remember} ; send-keys -t {terminal.pane} {quote(key)}")
-    terminal.kept(facts)
+    await run_if_alive(terminal, f"{store} ; send-keys -t {terminal.pane_id} {quote(key)}")
+    terminal.facts_saved(facts)
     if not await _is_fetched(terminal) and editor.withdraw(terminal.folder):
-        await guarded(terminal, await _paste(terminal))
+        await run_if_alive(terminal, await _paste_command(terminal))
 
 
-async def _paste(terminal: AgentTerminal) -> str:
+async def _paste_command(terminal: AgentTerminal) -> str:
     """The command that pastes the input, from a buffer that it uses up."""
     buffer = f"quintet-{terminal.facts.id}"
     source = str(terminal.folder / editor.INPUT).replace("#", "##")
     await terminal.tmux.run(f"load-buffer -b {buffer} {quote(source)}")
-    return f"paste-buffer -p -r -d -b {buffer} -t {terminal.pane}"
+    return f"paste-buffer -p -r -d -b {buffer} -t {terminal.pane_id}"
 
 
 async def _is_fetched(terminal: AgentTerminal) -> bool:
+    """Wait until the agent's editor has fetched the text; False where it does not."""
     deadline = time.monotonic() + EDITOR_SECONDS
     while not editor.is_taken(terminal.folder):
         if (await terminal.look()).end is not None or time.monotonic() > deadline:
             return False
-        await terminal.change(0.02)
+        await terminal.wait_for_output(0.02)
     return True

@@ -1,4 +1,4 @@
-"""The terminals of this user, for commands that need no server: all they ask is tmux."""
+"""The terminals of this user without an HTTP server: list, show and end them. For commands, which ask tmux alone."""
 
 import asyncio
 import os
@@ -12,7 +12,8 @@ from quintet.program import program
 from quintet.roles import ROLES
 from quintet.server.names import session_name
 from quintet.server.state_folder import StateFolder
-from quintet.server.terminal.agent_terminal import MUTE
+from quintet.server.terminal.agent_terminal import AgentTerminal
+from quintet.server.terminal.pane import NO_ANSWER
 from quintet.server.terminal.session_manager import SessionManager
 from quintet.server.tmux.connection import check_version, find_tmux
 from quintet.server.tmux.servers import is_dead
@@ -22,122 +23,117 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class TerminalRow:
-    """One terminal in the list."""
+    """One terminal in the list of `quintet ps`, or a session that does not answer."""
 
     session: str
-    terminal_id: str
-    pane: str
-    role: str
-    provider: str
-    status: str
-    cwd: str
-    launched: float
     socket: Path
-    silent: bool = False
-    """stands for a whole session whose tmux server does not answer"""
+    terminal_id: str = "-"
+    pane: str = ""
+    role: str = "-"
+    provider: str = "-"
+    status: str = "unknown"
+    cwd: str = NO_ANSWER
+    launched: float = 0.0
+
+    @property
+    def unresponsive(self) -> bool:
+        """Whether it stands for a whole session whose tmux server does not answer."""
+        return not self.pane
 
 
 def list_terminals() -> list[TerminalRow]:
     """All terminals, the newest session first."""
-
-    async def collect(hub: SessionManager) -> list[TerminalRow]:
-        sessions = await hub.sessions()
-        silent = [
-            TerminalRow(
-                session.name,
-                "-",
-                "",
-                "-",
-                "-",
-                "unknown",
-                MUTE,
-                0.0,
-                session.state_folder.socket(session.name),
-                silent=True,
-            )
-            for session in sessions
-            if session.silent
-        ]
-        return silent + [
-            TerminalRow(
-                session.name,
-                terminal.facts.id,
-                terminal.pane,
-                next((role.name for role in ROLES if role.profile == terminal.facts.profile), terminal.facts.profile),
-                terminal.facts.provider,
-                (await terminal.report()).status,
-                terminal.facts.cwd,
-                terminal.facts.launched,
-                session.state_folder.socket(session.name),
-            )
-            for session in sessions
-            if not session.silent
-            for terminal in session.terminals.values()
-        ]
-
-    seats = _ask(collect)
-    newest = {seat.session: max(other.launched for other in seats if other.session == seat.session) for seat in seats}
-    return sorted(seats, key=lambda seat: (-newest[seat.session], seat.session, seat.launched))
+    rows = _run(_collect_rows)
+    newest = {row.session: max(other.launched for other in rows if other.session == row.session) for row in rows}
+    return sorted(rows, key=lambda row: (-newest[row.session], row.session, row.launched))
 
 
-def choose_terminals(seats: list[TerminalRow], role: str | None, session: str | None) -> list[TerminalRow]:
-    """The terminals of one session, or the one of a role in it."""
+async def _collect_rows(manager: SessionManager) -> list[TerminalRow]:
+    rows = []
+    for session in await manager.sessions():
+        socket = manager.state_folder.socket(session.name)
+        if session.unresponsive:
+            rows.append(TerminalRow(session.name, socket))
+            continue
+        for terminal in session.terminals.values():
+            await terminal.refresh()
+            rows.append(_row(terminal, socket))
+    return rows
+
+
+def _row(terminal: AgentTerminal, socket: Path) -> TerminalRow:
+    facts = terminal.facts
+    return TerminalRow(
+        facts.session,
+        socket,
+        facts.id,
+        terminal.pane_id,
+        next((role.name for role in ROLES if role.profile == facts.profile), facts.profile),
+        facts.provider,
+        terminal.report.status,
+        facts.cwd,
+        facts.launched,
+    )
+
+
+def choose_terminals(rows: list[TerminalRow], role: str | None, session: str | None) -> list[TerminalRow]:
+    """The terminals of one session, or the one of a role in it; without a session, the newest of this directory."""
     if session is not None:
-        found = [seat for seat in seats if seat.session == session_name(session)]
+        found = [row for row in rows if row.session == session_name(session)]
     else:
         here = str(Path.cwd().resolve())
-        of_here = [seat for seat in seats if seat.cwd == here] or seats
-        found = [seat for seat in of_here if seat.session == of_here[0].session]
+        of_here = [row for row in rows if row.cwd == here] or rows
+        found = [row for row in of_here if row.session == of_here[0].session]
     if not found:
         raise ServerError(
-            f"no session {session}" if session else f"no terminals are there; {program()} run starts some"
+            f"no session {session}" if session else f"there are no terminals; {program()} run starts some"
         )
     if role is None:
         return found
-    matching = [seat for seat in found if seat.silent or role in (seat.role, seat.terminal_id)]
+    matching = [row for row in found if row.unresponsive or role in (row.role, row.terminal_id)]
     if not matching:
-        raise ServerError(f'no terminal "{role}"; there are {", ".join(seat.role for seat in found)}')
+        raise ServerError(f'no terminal "{role}"; there are {", ".join(row.role for row in found)}')
     return matching
 
 
-def sessions_in(seats: list[TerminalRow], wd: Path) -> list[str]:
-    """The sessions that are of one directory alone."""
-    elsewhere = {seat.session for seat in seats if seat.cwd != str(wd)}
-    return list(dict.fromkeys(seat.session for seat in seats if seat.session not in elsewhere))
+def sessions_in(rows: list[TerminalRow], wd: Path) -> list[str]:
+    """The sessions whose terminals are all in one directory."""
+    elsewhere = {row.session for row in rows if row.cwd != str(wd)}
+    return list(dict.fromkeys(row.session for row in rows if row.session not in elsewhere))
 
 
-def attach(seat: TerminalRow, *, read_only: bool = False) -> None:
+def attach(row: TerminalRow, *, read_only: bool = False) -> None:
     """Become a tmux client that shows the terminal."""
-    _check_answers(seat)
+    _check_responsive(row)
     if not (os.isatty(0) and os.isatty(1)) or os.environ.get("TERM", "dumb") == "dumb":
-        raise ServerError(f"attach needs a terminal to show it in; {program()} logs {seat.role} prints what it shows")
+        raise ServerError(f"attach needs a terminal to show it in; {program()} logs {row.role} prints what it shows")
     environment = {name: value for name, value in os.environ.items() if name not in ("TMUX", "TMUX_PANE")}
     os.execve(  # noqa: S606 - nothing of this process is needed any more
         find_tmux(),
-        ["tmux", "-u", "-N", "-S", str(seat.socket), "attach-session", *(["-r"] if read_only else []), "-t", seat.pane],
+        ["tmux", "-u", "-N", "-S", str(row.socket), "attach-session", *(["-r"] if read_only else []), "-t", row.pane],
         environment,
     )
 
 
-def read_output(seat: TerminalRow) -> str:
-    """All that a terminal holds."""
-    _check_answers(seat)
+def read_output(row: TerminalRow) -> str:
+    """All text that a terminal holds."""
+    _check_responsive(row)
 
-    async def read(hub: SessionManager) -> str:
-        _, terminal = await hub.terminal(seat.terminal_id)
+    async def read(manager: SessionManager) -> str:
+        _, terminal = await manager.terminal(row.terminal_id)
         return await terminal.output()
 
-    return _ask(read)
+    return _run(read)
 
 
-def _check_answers(seat: TerminalRow) -> None:
-    if seat.silent:
-        raise ServerError(f"{seat.session}: {MUTE}; {program()} stop --session {seat.session} ends it")
+def _check_responsive(row: TerminalRow) -> None:
+    if row.unresponsive:
+        raise ServerError(f"{row.session}: {NO_ANSWER}; {program()} stop --session {row.session} ends it")
 
 
 def end_session(session: str) -> None:
-    """End a session."""
-    _ask(lambda hub: hub.delete_session(session))
+    """End a session and its terminals."""
+    _run(lambda manager: manager.delete_session(session))
 
 
 def tmux_version() -> str:
@@ -150,12 +146,14 @@ def is_dead_socket(path: Path) -> bool:
     return is_dead(path)
 
 
-def _ask(question: Callable[[SessionManager], Awaitable[T]]) -> T:
+def _run(question: Callable[[SessionManager], Awaitable[T]]) -> T:
+    """Ask the sessions of this user something, and disconnect from them."""
+
     async def ask() -> T:
-        hub = SessionManager(StateFolder(), passive=True)
+        manager = SessionManager(StateFolder(), passive=True)
         try:
-            return await question(hub)
+            return await question(manager)
         finally:
-            await hub.close()
+            await manager.close()
 
     return asyncio.run(ask())

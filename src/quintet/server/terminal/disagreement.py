@@ -1,4 +1,4 @@
-"""Whether the two readers of an agent are at odds: its screen and its own record, on one turn and for long."""
+"""Notices where an agent's screen and its own record disagree on a turn for long."""
 
 import time
 from collections.abc import Callable
@@ -12,23 +12,22 @@ LONG_SECONDS: Final = 15.0
 
 
 class DisagreementTimer:
-    """Follows what both say of the turns of a terminal."""
+    """How long screen and record of a terminal have disagreed on the same turn in the same way."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._words = ""
+        self._current = (0, "")
         self._since = 0.0
-        self._turn = 0
 
-    def see(self, turn: int, shown: TerminalStatus, record: TurnRecord | None) -> str | None:
-        """What they say at this moment; the answer tells of a disagreement that has lasted."""
-        words = _disagreement(shown, record)
-        if not words or (turn, words) != (self._turn, self._words):
-            self._turn, self._words, self._since = turn, words, self._clock()
+    def disagreement(self, turn: int, shown: TerminalStatus, record: TurnRecord | None) -> str | None:
+        """Compare what both say now; the words for a disagreement that has lasted, else None."""
+        words = _compare(shown, record)
+        if not words or (turn, words) != self._current:
+            self._current, self._since = (turn, words), self._clock()
         return words if words and self._clock() - self._since >= LONG_SECONDS else None
 
 
-def _disagreement(shown: TerminalStatus, record: TurnRecord | None) -> str:
+def _compare(shown: TerminalStatus, record: TurnRecord | None) -> str:
     if record is None:
         return ""
     if record.ended and shown is TerminalStatus.PROCESSING:

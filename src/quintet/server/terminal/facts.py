@@ -1,4 +1,4 @@
-"""What is known of a terminal beyond its screen. It lives in tmux, as one JSON value in a pane option."""
+"""What is known about a terminal beyond its screen: stored in tmux, as one JSON value in an option of the pane."""
 
 import json
 from dataclasses import asdict, dataclass, fields
@@ -6,7 +6,7 @@ from typing import Any, Final
 
 OPTION: Final = "@quintet"
 REMEMBERED: Final = 16
-"""dispatch ids that are known again"""
+"""dispatch ids that are recognised when they come again"""
 
 
 @dataclass(frozen=True)
@@ -16,6 +16,7 @@ class Facts:
     id: str
     session: str
     name: str
+    """of the tmux window"""
     provider: str
     profile: str
     cwd: str
@@ -24,8 +25,9 @@ class Facts:
     """seconds since the epoch"""
     model: str = ""
     ready: bool = False
-    """whether the agent has taken its place at the prompt once"""
+    """whether the agent has been at its prompt once"""
     turn: int = 0
+    """prompts that were typed so far"""
     since: int = 0
     """where the agent's record ended when the last turn was typed"""
     dispatches: tuple[str, ...] = ()
@@ -35,7 +37,7 @@ class Facts:
     typed: float = 0.0
     """when the last input was taken"""
     exiting: bool = False
-    """its end was asked for"""
+    """a client has asked for its end"""
     server: int = 0
     """the process number of the server that has started it, or has typed into it last"""
     rested: bool = False
@@ -44,7 +46,7 @@ class Facts:
     """the lost terminal whose conversation goes on here"""
     description: str = ""
     initial: str = ""
-    """what became of the message that came with its creation: pending, delivered or failed"""
+    """the state of the message that came with its creation: pending, delivered or failed"""
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), separators=(",", ":"))

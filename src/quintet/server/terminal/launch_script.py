@@ -1,6 +1,6 @@
-"""How a program gets into a pane: from a private file that hands over the environment and becomes the program.
+"""How a program is started in a pane: by a private script that sets the environment and then becomes the program.
 
-The file, not the command line, carries the environment, because command lines are public. It removes itself, and
+The script, not the command line, carries the environment, because command lines are public. It removes itself, and
 `exec` leaves no shell behind that could take what is typed.
 """
 
@@ -21,19 +21,18 @@ _NOT_HANDED_ON: Final = frozenset(
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def pane_environment(more: Mapping[str, str]) -> dict[str, str]:
-    """The environment of this process, less what belongs to it alone, and what the client adds."""
-    kept = {name: value for name, value in os.environ.items() if name not in _NOT_HANDED_ON}
-    return {**kept, **{name: value for name, value in more.items() if name != "QUINTET_TOKEN"}}
+def pane_environment(added: Mapping[str, str]) -> dict[str, str]:
+    """The environment of this process without what belongs to it alone, and with what the client adds."""
+    own = {name: value for name, value in os.environ.items() if name not in _NOT_HANDED_ON}
+    return {**own, **{name: value for name, value in added.items() if name != "QUINTET_TOKEN"}}
 
 
-def prepare(folder: Path, cwd: Path, plan: LaunchPlan, environment: Mapping[str, str]) -> list[str]:
-    """Write what the plan asks for; the answer is the pane's command."""
+def write_launch_script(folder: Path, cwd: Path, plan: LaunchPlan, environment: Mapping[str, str]) -> list[str]:
+    """Write the files of a plan and the script that starts it; the answer is the pane's command."""
     for name, text in plan.files.items():
         files.write(folder / name, text.encode("utf-8", "surrogateescape"))
-    changed = {**environment, **plan.env}
     lines = ['rm -f -- "$0"', "unset TMUX TMUX_PANE"]
-    for name, value in changed.items():
+    for name, value in {**environment, **plan.env}.items():
         if value is None:
             lines.append(f"unset {name}")
         elif _VARIABLE.fullmatch(name) and "\0" not in value:

@@ -1,20 +1,20 @@
-"""How long a pane has been silent."""
+"""How long a pane has put nothing out."""
 
 import time
 from collections.abc import Callable
 
 
 class QuietTimer:
-    """Begins anew with everything that the pane puts out."""
+    """The time since the last output."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._since = clock()
 
-    def end(self) -> None:
-        """The pane has put something out."""
+    def restart(self) -> None:
+        """There was output."""
         self._since = self._clock()
 
-    def lasts(self, seconds: float) -> bool:
-        """Whether it has lasted that long."""
+    def has_lasted(self, seconds: float) -> bool:
+        """Whether there was no output for so long."""
         return self._clock() - self._since >= seconds

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from quintet.api.status import TerminalStatus
-from quintet.server.events import Events
+from quintet.server.events import EventLog
 from quintet.server.names import session_name
 from quintet.server.refusals import BadRequest, NotFound
 from quintet.server.state_folder import StateFolder
-from quintet.server.terminal.agent_terminal import MUTE, AgentTerminal
-from quintet.server.terminal.tmux_session import SILENT_SECONDS, TerminalSpec, TmuxSession
+from quintet.server.terminal.agent_terminal import AgentTerminal
+from quintet.server.terminal.pane import NO_ANSWER
+from quintet.server.terminal.terminal_spec import TerminalSpec
+from quintet.server.terminal.tmux_session import RETRY_SECONDS, TmuxSession
 from quintet.server.tmux.errors import TmuxError, TmuxUnresponsive
 from quintet.server.tmux.servers import is_listening, remove_dead_socket
 
@@ -36,37 +38,38 @@ class SessionManager:
         on_tick: Callable[[], None] = lambda: None,
     ) -> None:
         self.state_folder = state_folder
-        self.events = Events()
+        self.events = EventLog()
         self._only = {session_name(name) for name in only} if only is not None else None
         self._passive = passive
+        """never acts on a terminal by itself"""
         self._on_session = on_session
         self._on_tick = on_tick
         self._sessions: dict[str, TmuxSession] = {}
-        self._silent: dict[str, float] = {}
-        """when a socket had no session of ours behind it"""
-        self._adoption = asyncio.Lock()
+        self._failed_at: dict[str, float] = {}
+        """when no session could be found behind a socket"""
+        self._discovering = asyncio.Lock()
         self._watch: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         """Find the sessions that are there, and begin to watch."""
-        await self._find_sessions()
+        await self._discover()
         self._watch = asyncio.get_running_loop().create_task(self._watch_all())
 
     async def close(self) -> None:
-        """Let go of everything; the terminals live on."""
+        """Disconnect from all sessions; their terminals go on."""
         self.events.close()
         if self._watch is not None:
             self._watch.cancel()
-        await asyncio.gather(*(session.leave() for session in self._sessions.values()))
+        await asyncio.gather(*(session.disconnect() for session in self._sessions.values()))
 
-    async def create_session(self, name: str, wish: TerminalSpec) -> AgentTerminal:
+    async def create_session(self, name: str, spec: TerminalSpec) -> AgentTerminal:
         """Start a session with its first terminal."""
         known = self._sessions.get(name)
         if (known is not None and not known.gone) or is_listening(self.state_folder.socket(name)):
             raise BadRequest(f"Session '{name}' already exists")
-        session = self._sessions[name] = self._session(name)
+        session = self._sessions[name] = self._new_session(name)
         try:
-            terminal = await session.create(wish)
+            terminal = await session.create(spec)
         except BaseException:
             self._sessions.pop(name, None)
             raise
@@ -76,24 +79,24 @@ class SessionManager:
         return terminal
 
     async def session(self, name: str) -> TmuxSession:
-        """A living session."""
+        """A session whose tmux server lives."""
         if name not in self._sessions:
-            await self._find_sessions()
+            await self._discover()
         session = self._sessions.get(name)
         if session is None or session.gone:
             raise NotFound(f"Session '{name}' not found")
         return session
 
     async def sessions(self) -> list[TmuxSession]:
-        """All living sessions."""
-        await self._find_sessions()
+        """All sessions whose tmux servers live."""
+        await self._discover()
         return [session for session in self._sessions.values() if not session.gone]
 
     async def delete_session(self, name: str) -> None:
         """End a session and forget it."""
         known = self._sessions.get(name)
         if known is None or known.gone:
-            await self._find_sessions()
+            await self._discover()
         session = self._sessions.pop(name, None)
         if session is None:
             raise NotFound(f"Session '{name}' not found")
@@ -107,15 +110,15 @@ class SessionManager:
         """A terminal, dead or alive, and its session."""
         found = self._find(terminal_id)
         if found is None or found[0].gone:
-            await self._find_sessions(again=found is None)
+            await self._discover(terminals=found is None)
             found = self._find(terminal_id)
         if found is None:
-            self._check_silent(terminal_id)
+            self._check_responsive(terminal_id)
             raise NotFound(f"Terminal '{terminal_id}' not found")
         return found
 
     async def delete_terminal(self, terminal_id: str) -> None:
-        """End a terminal and remove all that is left of it, even where its session went without us."""
+        """End a terminal and remove all that is left of it, also where its session has ended by itself."""
         try:
             session, terminal = await self.terminal(terminal_id)
         except NotFound:
@@ -123,18 +126,18 @@ class SessionManager:
             raise
         await session.delete(terminal)
 
-    def _check_silent(self, terminal_id: str) -> None:
-        """A terminal of a session that does not answer is not gone: whoever asks for it may ask again."""
+    def _check_responsive(self, terminal_id: str) -> None:
+        """A terminal of a session that does not answer is not gone: its client may ask again."""
         for session in self._sessions.values():
-            if session.silent and self.state_folder.folder(session.name, terminal_id).is_dir():
-                raise TmuxUnresponsive(f"Terminal '{terminal_id}': {MUTE}")
+            if session.unresponsive and self.state_folder.folder(session.name, terminal_id).is_dir():
+                raise TmuxUnresponsive(f"Terminal '{terminal_id}': {NO_ANSWER}")
 
     def directories(self) -> list[Path]:
-        """Where the agents of all sessions work."""
+        """The working directories of all terminals."""
         found = {terminal.facts.cwd for session in self._sessions.values() for terminal in session.terminals.values()}
         return [Path(name) for name in sorted(found)]
 
-    def _session(self, name: str) -> TmuxSession:
+    def _new_session(self, name: str) -> TmuxSession:
         return TmuxSession(name, self.state_folder, self.events, passive=self._passive)
 
     def _find(self, terminal_id: str) -> tuple[TmuxSession, AgentTerminal] | None:
@@ -143,44 +146,44 @@ class SessionManager:
                 return session, session.terminals[terminal_id]
         return None
 
-    async def _find_sessions(self, *, again: bool = False) -> None:
-        """Look for sessions, and with `again` also for terminals, that somebody else has started."""
-        async with self._adoption:
+    async def _discover(self, *, terminals: bool = False) -> None:
+        """Look for sessions that somebody else has started; with `terminals` also for new terminals in known ones."""
+        async with self._discovering:
             names = [name for name in self.state_folder.session_names() if self._only is None or name in self._only]
-            fresh = [name for name in names if self._is_news(name)]
-            await asyncio.gather(*(self._adopt(self._session(name)) for name in fresh))
-            if again:
-                known = [session for session in self._sessions.values() if session.attached]
+            await asyncio.gather(*(self._adopt(self._new_session(name)) for name in names if self._is_new(name)))
+            if terminals:
+                known = [session for session in self._sessions.values() if session.connected]
                 await asyncio.gather(*(self._adopt(session) for session in known))
 
-    def _is_news(self, name: str) -> bool:
+    def _is_new(self, name: str) -> bool:
         session = self._sessions.get(name)
-        asked = self._silent.get(name, float("-inf"))
-        return (session is None or session.gone) and time.monotonic() - asked > SILENT_SECONDS
+        failed_at = self._failed_at.get(name, float("-inf"))
+        return (session is None or session.gone) and time.monotonic() - failed_at > RETRY_SECONDS
 
     async def _adopt(self, session: TmuxSession) -> None:
+        """Connect to a session and keep it; a socket without a tmux server is removed."""
         path = self.state_folder.socket(session.name)
         remove_dead_socket(path)
         if not path.exists():
             return
         try:
-            await session.find()
+            await session.connect()
         except TmuxError:
-            self._silent[session.name] = time.monotonic()
+            self._failed_at[session.name] = time.monotonic()
             return
         self._sessions.setdefault(session.name, session)
         if self._sessions[session.name].gone:
             self._sessions[session.name] = session
 
     async def snapshot(self) -> dict[str, Any]:
-        """What a new watcher has to know."""
+        """The status of all terminals, for a new watcher."""
         for session in list(self._sessions.values()):
             for terminal in list(session.terminals.values()):
-                await terminal.report()
+                await terminal.refresh()
         return {
             "terminals": [
                 {"terminal": terminal.facts.id, "session": session.name, "profile": terminal.facts.profile,
-                 "turn": terminal.facts.turn, "status": terminal.told}
+                 "turn": terminal.facts.turn, "status": terminal.report.status}
                 for session in self._sessions.values() for terminal in session.terminals.values()
             ]
         }  # fmt: skip
@@ -198,7 +201,7 @@ class SessionManager:
                     rounds[session.name] = asyncio.get_running_loop().create_task(self._watch_session(session))
 
     def _forget_old(self) -> None:
-        """A server that stays for weeks must not remember every session that was ever there."""
+        """A server that runs for weeks must not remember every session that was ever there."""
         gone = [name for name, session in self._sessions.items() if session.gone]
         for name in gone[:-MOST_GONE]:
             del self._sessions[name]
@@ -206,24 +209,24 @@ class SessionManager:
     async def _watch_session(self, session: TmuxSession) -> None:
         """One round; a tmux server that does not answer delays only its own."""
         try:
-            await session.tend()
+            await session.tick()
         except TmuxError:
-            _log.debug("session %s could not be tended", session.name)  # it is found out below
+            _log.debug("session %s did not answer", session.name)  # the rounds below find out why
         for terminal in list(session.terminals.values()):
             try:
-                await self._watch_one(terminal)
+                await self._watch_terminal(terminal)
             except Exception:  # noqa: BLE001 - the edge of a task: one terminal's fault must not blind the watch
                 _log.exception("watching terminal %s failed", terminal.facts.id)
 
-    async def _watch_one(self, terminal: AgentTerminal) -> None:
+    async def _watch_terminal(self, terminal: AgentTerminal) -> None:
         if terminal.ended:
             return
         if not terminal.is_running():
-            terminal.dirty = True
-            await terminal.report()
+            terminal.is_outdated = True
+            await terminal.refresh()
         elif self.events.watched:
-            news = terminal.take_news()
-            if news:
-                self.events.add("output", terminal=terminal.facts.id, session=terminal.facts.session)
-            if news or terminal.told is TerminalStatus.PROCESSING:
-                await terminal.report()
+            has_output = terminal.take_output_flag()
+            if has_output:
+                terminal.tell("output")
+            if has_output or terminal.report.status is TerminalStatus.PROCESSING:
+                await terminal.refresh()

@@ -1,4 +1,4 @@
-"""Bringing an agent to its prompt, and to its end what an earlier server has left half done."""
+"""Bringing an agent to its prompt, and finishing what an earlier server has begun."""
 
 import time
 from contextlib import suppress
@@ -7,9 +7,9 @@ from typing import Final
 
 from quintet.api.status import AT_REST
 from quintet.server.refusals import Conflict, NotTaken, Refusal
-from quintet.server.terminal import input as delivery
 from quintet.server.terminal.agent_terminal import AgentTerminal
-from quintet.server.terminal.keys import press
+from quintet.server.terminal.input import finish_paste, send_message
+from quintet.server.terminal.keys import press_keys
 from quintet.server.tmux.errors import TmuxError
 
 INITIAL: Final = "initial"
@@ -19,53 +19,52 @@ DIALOG_SECONDS: Final = 1.0
 """how long a start-up dialog must stand: half-drawn ones mislead, and agents drop, or even fail on, an early key"""
 
 
-async def bring_up(terminal: AgentTerminal) -> None:
-    """Wait until the agent is ready, and type what came with its creation; how it went is in its status."""
+async def start_agent(terminal: AgentTerminal) -> None:
+    """Wait until the agent is ready, then type the message that came with its creation; the status says how it went."""
     with suppress(Conflict, TmuxError):
         if not terminal.facts.ready:
-            await _usher(terminal)
+            await _answer_startup_dialogs(terminal)
         if terminal.facts.initial == PENDING:
-            await _type_initial(terminal)
+            await _type_initial_message(terminal)
 
 
-async def _type_initial(terminal: AgentTerminal) -> None:
-    facts = terminal.facts
+async def finish_delivery(terminal: AgentTerminal) -> None:
+    """Submit what an earlier server has pasted; the status says how it went."""
+    with suppress(Conflict, NotTaken, TmuxError):
+        await finish_paste(terminal)
+
+
+async def _type_initial_message(terminal: AgentTerminal) -> None:
     source = terminal.folder / INITIAL
     try:
         text = source.read_text(encoding="utf-8", errors="surrogateescape")
-        await delivery.deliver(terminal, text, f"{INITIAL}-{facts.id}")
+        await send_message(terminal, text, f"{INITIAL}-{terminal.facts.id}")
         state = "delivered"
     except (OSError, Refusal) as error:
-        terminal.events.add("initial", terminal=facts.id, session=facts.session, state="failed", reason=str(error))
         state = "failed"
-    await terminal.keep(replace(terminal.facts, initial=state))
+        terminal.tell("initial", state=state, reason=str(error))
+    await terminal.save_facts(replace(terminal.facts, initial=state))
     source.unlink(missing_ok=True)
 
 
-async def _usher(terminal: AgentTerminal) -> None:
-    """Wait until the agent is at its prompt, and answer what it asks on the way."""
+async def _answer_startup_dialogs(terminal: AgentTerminal) -> None:
+    """Wait until the agent is at its prompt, and answer what it asks before."""
     known, since = None, 0.0
     while True:
-        look = await terminal.look()
-        if look.end is not None:
+        view = await terminal.look()
+        if view.end is not None:
             return
-        dialog = terminal.provider.dialog(look.screen, terminal.folder)
+        dialog = terminal.provider.startup_dialog(view.screen, terminal.folder)
         now = time.monotonic()
         if dialog != known:
             known, since = dialog, now
         stands = dialog is not None and now - since > DIALOG_SECONDS
-        terminal.needs = dialog.message if stands and dialog is not None and not dialog.keys else None
+        terminal.user_task = dialog.message if stands and dialog is not None and not dialog.keys else None
         if stands and dialog is not None and dialog.keys:
             since = now
-            await press(terminal, *dialog.keys)
-        if dialog is None and terminal.provider.read_screen(look.screen) in AT_REST:
-            await terminal.keep(replace(terminal.facts, ready=True))
-            await terminal.report()
+            await press_keys(terminal, *dialog.keys)
+        if dialog is None and terminal.provider.read_screen(view.screen) in AT_REST:
+            await terminal.save_facts(replace(terminal.facts, ready=True))
+            await terminal.refresh()
             return
-        await terminal.change(0.25)
-
-
-async def complete(terminal: AgentTerminal) -> None:
-    """Submit what an earlier server has pasted; how it went is in its status."""
-    with suppress(Conflict, NotTaken, TmuxError):
-        await delivery.finish(terminal)
+        await terminal.wait_for_output(0.25)

@@ -2,190 +2,142 @@
 
 import asyncio
 import os
-import secrets
 import shutil
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Final
 
-from quintet import files
 from quintet.processes import end_groups, has_ended, is_stopped
-from quintet.providers.base import Launch, Provider
+from quintet.providers.base import Provider
 from quintet.providers.registry import find_provider
-from quintet.server.events import Events
+from quintet.server.events import EventLog
 from quintet.server.refusals import BadRequest, Conflict, NotFound
-from quintet.server.state_folder import PROJECT, StateFolder
-from quintet.server.terminal import input as delivery
-from quintet.server.terminal import startup as arrival
-from quintet.server.terminal.agent_terminal import MUTE, AgentTerminal, count_viewers
+from quintet.server.state_folder import StateFolder
+from quintet.server.terminal.agent_terminal import AgentTerminal
 from quintet.server.terminal.facts import OPTION, Facts
-from quintet.server.terminal.launch_script import pane_environment, prepare
+from quintet.server.terminal.input import end_agent
+from quintet.server.terminal.pane import NO_ANSWER
+from quintet.server.terminal.prepare import PreparedTerminal, prepare_terminal
+from quintet.server.terminal.startup import PENDING, finish_delivery, start_agent
+from quintet.server.terminal.terminal_spec import TerminalSpec
 from quintet.server.tmux.connection import TmuxConnection, quote
 from quintet.server.tmux.errors import TmuxError, TmuxUnresponsive
 from quintet.server.tmux.servers import end_server, remove_dead_socket, server_pid
 
 OWNER: Final = "@quintet-owner"
 """the process number of the server that acts on the session's terminals; others may look, type and add their own"""
-SILENT_SECONDS: Final = 10.0
+RETRY_SECONDS: Final = 10.0
 """how long a tmux server that does not answer is left alone"""
 
 
-@dataclass(frozen=True)
-class TerminalSpec:
-    """What a client wants to have started."""
-
-    provider: Provider
-    profile: str
-    instructions: str
-    cwd: Path
-    model: str = ""
-    args: tuple[str, ...] = ()
-    asks: bool = False
-    env: Mapping[str, str] = field(default_factory=dict)
-    description: str = ""
-    initial: str = ""
-    """what to type when the agent is ready"""
-    continues: str = ""
-    """a lost terminal, whose conversation is to go on where the program can do that"""
-
-
 class TmuxSession:
-    """The terminals of one run."""
+    """The terminals of one run, or of one client."""
 
-    def __init__(self, name: str, state_folder: StateFolder, events: Events, *, passive: bool = False) -> None:
+    def __init__(self, name: str, state_folder: StateFolder, events: EventLog, *, passive: bool = False) -> None:
         self.name = name
         self.state_folder = state_folder
         self.events = events
         self.terminals: dict[str, AgentTerminal] = {}
         self.gone = False
-        self._passive = passive
-        """only looks on"""
-        self.silent = False
+        """its tmux server has ended"""
+        self.unresponsive = False
         """its tmux server is there but does not answer"""
-        self._asked = float("-inf")
-        """when it did not answer last"""
+        self._passive = passive
+        """never acts on the terminals by itself"""
+        self._asked_at = float("-inf")
+        """when the tmux server was asked last whether it answers"""
         self._owner = 0
         """the server that acts on the session's terminals, as far as is known"""
-        self._completed: set[tuple[str, int]] = set()
-        """turns that another server has begun to type, and this one has brought to their end"""
+        self._finished: set[tuple[str, int]] = set()
+        """turns that another server has begun to type and this one has finished"""
         self._server = 0
+        """the process number of the tmux server"""
         self._panes: dict[str, AgentTerminal] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._connecting = asyncio.Lock()
-        self._tmux = self._connection()
+        self._tmux = self._new_connection()
 
-    async def create(self, wish: TerminalSpec) -> AgentTerminal:
+    async def create(self, spec: TerminalSpec) -> AgentTerminal:
         """Start the tmux server with the first terminal."""
-        terminal_id, command, wish = await self._prepare(wish)
-        window = f"{wish.profile}-{terminal_id[:4]}"
+        prepared = await prepare_terminal(self.state_folder, self.name, spec)
         try:
-            await self._tmux.create(self.name, window, command)
+            await self._tmux.create(self.name, prepared.window, prepared.command)
         except BaseException as error:
-            self.state_folder.remove_folder(self.name, terminal_id)
+            self.state_folder.remove_folder(self.name, prepared.id)
             if isinstance(error, TmuxError) and "duplicate" in str(error):
                 raise BadRequest(f"Session '{self.name}' already exists") from None
             raise
         try:
-            await self._own()
+            await self._become_owner()
             (listed,) = await self._tmux.run(f"list-panes -s -F '#{{pane_id}} #{{pane_pid}} #{{pid}}' -t ={self.name}")
             pane, pid, server = listed.split()
             self._server = int(server)
-            return await self._enter(wish, terminal_id, window, pane, int(pid))
+            return await self._start(prepared, pane, int(pid))
         except BaseException:
             await self.close()
             raise
 
-    async def add(self, wish: TerminalSpec) -> AgentTerminal:
+    async def add(self, spec: TerminalSpec) -> AgentTerminal:
         """Start another terminal."""
         if self.gone:
             raise NotFound(f"Session '{self.name}' not found")
-        if self.silent:
-            raise Conflict(f"Session '{self.name}' cannot take another terminal: {MUTE}")
-        terminal_id, command, wish = await self._prepare(wish)
-        window = f"{wish.profile}-{terminal_id[:4]}"
+        if self.unresponsive:
+            raise Conflict(f"Session '{self.name}' cannot take another terminal: {NO_ANSWER}")
+        prepared = await prepare_terminal(self.state_folder, self.name, spec)
         try:
-            listed = await self._tmux.open_window(self.name, window, command, "#{pane_id} #{pane_pid}")
+            form = "#{pane_id} #{pane_pid}"
+            listed = await self._tmux.open_window(self.name, prepared.window, prepared.command, form)
             pane, pid = listed.split()
-            return await self._enter(wish, terminal_id, window, pane, int(pid))
+            return await self._start(prepared, pane, int(pid))
         except BaseException:
-            if terminal_id in self.terminals:
-                await self.delete(self.terminals[terminal_id])
-            self.state_folder.remove_folder(self.name, terminal_id)
+            if prepared.id in self.terminals:
+                await self.delete(self.terminals[prepared.id])
+            self.state_folder.remove_folder(self.name, prepared.id)
             raise
 
-    async def _prepare(self, wish: TerminalSpec) -> tuple[str, list[str], TerminalSpec]:
-        """The id and the command of a terminal, and the wish as far as it can be met."""
-        terminal_id = secrets.token_hex(4)
-        environment = pane_environment(wish.env)
-        try:
-            folder = self.state_folder.make_folder(self.name, terminal_id)
-            wanted = Launch(
-                terminal_id,
-                wish.profile,
-                wish.instructions,
-                folder,
-                wish.cwd,
-                environment,
-                model=wish.model,
-                args=wish.args,
-                previous=self.state_folder.find_folder(wish.continues) if wish.continues else None,
-                asks=wish.asks,
-            )
-            # in a thread, because programs are asked what they know, and Codex may have to be started once
-            plan = await asyncio.to_thread(wish.provider.launch, wanted)
-            _require(plan.argv[0], plan.env.get("PATH") or environment.get("PATH", ""))
-            files.write(folder / PROJECT, str(wish.cwd).encode("utf-8", "surrogateescape"))
-            if wish.initial:
-                files.write(folder / arrival.INITIAL, wish.initial)
-            command = prepare(folder, wish.cwd, plan, environment)
-            return terminal_id, command, wish if plan.continues else replace(wish, continues="")
-        except BaseException:
-            self.state_folder.remove_folder(self.name, terminal_id)
-            raise
-
-    async def _enter(self, wish: TerminalSpec, terminal_id: str, window: str, pane: str, pid: int) -> AgentTerminal:
+    async def _start(self, prepared: PreparedTerminal, pane: str, pid: int) -> AgentTerminal:
+        """Store the facts of a new terminal, and begin to wait until its agent is ready."""
+        spec = prepared.spec
         facts = Facts(
-            id=terminal_id,
+            id=prepared.id,
             session=self.name,
-            name=window,
-            provider=wish.provider.name,
-            profile=wish.profile,
-            cwd=str(wish.cwd),
-            folder=str(self.state_folder.folder(self.name, terminal_id)),
+            name=prepared.window,
+            provider=spec.provider.name,
+            profile=spec.profile,
+            cwd=str(spec.cwd),
+            folder=str(self.state_folder.folder(self.name, prepared.id)),
             launched=time.time(),
-            model=wish.model,
+            model=spec.model,
             server=os.getpid(),
-            continues=wish.continues,
-            description=wish.description,
-            initial=arrival.PENDING if wish.initial else "",
+            continues=spec.continues,
+            description=spec.description,
+            initial=PENDING if spec.initial else "",
         )
-        terminal = self._take_in(pane, pid, facts, wish.provider)
-        await terminal.keep(facts)
-        terminal.start = self._spawn(arrival.bring_up(terminal))
-        self.events.add("terminal", terminal=terminal_id, session=self.name, state="created")
+        terminal = self._add_terminal(pane, pid, facts, spec.provider)
+        await terminal.save_facts(facts)
+        terminal.startup = self._spawn(start_agent(terminal))
+        terminal.tell("terminal", state="created")
         return terminal
 
-    def _take_in(self, pane: str, pid: int, facts: Facts, provider: Provider) -> AgentTerminal:
+    def _add_terminal(self, pane: str, pid: int, facts: Facts, provider: Provider) -> AgentTerminal:
         terminal = AgentTerminal(
             self._tmux, pane, pid, facts=facts, provider=provider, events=self.events, reconnect=self._reconnect
         )
         self.terminals[facts.id] = self._panes[pane] = terminal
         return terminal
 
-    async def _own(self) -> None:
-        """Only one server completes what others have left: the one whose number is written here."""
+    async def _become_owner(self) -> None:
+        """Only one server finishes what others have left: the one whose number is stored here."""
         await self._tmux.run(f"set-option -g {OWNER} {os.getpid()}")
         self._owner = os.getpid()
 
-    async def _claim(self) -> None:
+    async def _find_owner(self) -> None:
         """Become the owner, unless there is one that lives; of several that try, one succeeds."""
         read = f"show-options -gqv {OWNER}"
         owner = "".join(await self._tmux.run(read))
         if not owner.isdecimal():
-            await self._own()
+            await self._become_owner()
             return
         if int(owner) != os.getpid() and has_ended(int(owner)):
             same = f"#{{==:#{{{OWNER}}},{owner}}}"
@@ -193,77 +145,82 @@ class TmuxSession:
             owner = "".join(await self._tmux.run(read))
         self._owner = int(owner)
 
-    async def tend(self) -> None:
-        """One round of the watch: ask a silent tmux server again, and take over what a dead server has left."""
-        if self.silent and time.monotonic() - self._asked > SILENT_SECONDS:
+    async def tick(self) -> None:
+        """Ask an unresponsive tmux server again, and take over what a server that has ended left unfinished."""
+        if self.unresponsive and time.monotonic() - self._asked_at > RETRY_SECONDS:
             await self._reconnect()
-        if self._passive or not self.attached:
+        if self._passive or not self.connected:
             return
         if self._owner != os.getpid() and has_ended(self._owner):
-            await self._claim()
+            await self._find_owner()
         for terminal in list(self.terminals.values()):
             if terminal.facts.server != os.getpid() or not terminal.facts.ready:
-                self._take_up(terminal)
+                self._finish_orphan(terminal)
 
-    def _take_up(self, terminal: AgentTerminal) -> None:
-        """Bring to its end what the server that had begun it cannot any more."""
+    def _finish_orphan(self, terminal: AgentTerminal) -> None:
+        """Finish the start or the input that was begun by a server which has ended."""
         facts = terminal.facts
-        alive = facts.server not in (0, os.getpid()) and not has_ended(facts.server)
-        if self._owner != os.getpid() or alive or terminal.ended:
+        is_served = facts.server not in (0, os.getpid()) and not has_ended(facts.server)
+        if self._owner != os.getpid() or is_served or terminal.ended:
             return
-        if not facts.ready or facts.initial == arrival.PENDING:
-            if terminal.start is None or terminal.start.done():
-                terminal.start = self._spawn(arrival.bring_up(terminal))
-        elif facts.pasted and (facts.id, facts.turn) not in self._completed:
-            self._completed.add((facts.id, facts.turn))
-            self._spawn(arrival.complete(terminal))
+        if not facts.ready or facts.initial == PENDING:
+            if terminal.startup is None or terminal.startup.done():
+                terminal.startup = self._spawn(start_agent(terminal))
+        elif facts.pasted and (facts.id, facts.turn) not in self._finished:
+            self._finished.add((facts.id, facts.turn))
+            self._spawn(finish_delivery(terminal))
 
-    async def adopt(self) -> None:
-        """Connect to a tmux server that is there, and find its terminals again."""
+    async def connect(self) -> None:
+        """Connect to the tmux server and find its terminals. One that does not answer stays: its terminals may live."""
+        try:
+            await self._connect()
+        except TmuxUnresponsive:
+            self._set_unresponsive(True)
+
+    async def _connect(self) -> None:
         if not self._tmux.alive:
-            await self._check_running()
-            self._tmux = self._connection()
+            await self._check_not_stopped()
+            self._tmux = self._new_connection()
             await self._tmux.attach(self.name)
             if not self._passive:
-                await self._claim()
+                await self._find_owner()
         form = "\t".join(f"#{{{name}}}" for name in ("pane_id", "pane_pid", "pid", OPTION))
         for line in await self._tmux.run(f"list-panes -s -F {quote(form)} -t {quote(f'={self.name}')}"):
             pane, pid, server, text = line.split("\t", 3)
             self._server = int(server)
             if pane in self._panes:
                 self._panes[pane].tmux = self._tmux
-                self._panes[pane].mark_dirty()
+                self._panes[pane].note_output()
                 continue
             facts = Facts.from_json(text)
             provider = find_provider(facts.provider) if facts is not None else None
-            if facts is None or provider is None:
-                continue
-            self._take_up(self._take_in(pane, int(pid), facts, provider))
-        self._hush(silent=False)
+            if facts is not None and provider is not None:
+                self._finish_orphan(self._add_terminal(pane, int(pid), facts, provider))
+        self._set_unresponsive(False)
 
-    async def _check_running(self) -> None:
-        """A stopped tmux 3.3a crashes when it goes on, if meanwhile clients have come and gone: leave it in peace."""
+    async def _check_not_stopped(self) -> None:
+        """A stopped tmux 3.3a crashes when it goes on, if clients have come and gone meanwhile: do not connect."""
         path = self.state_folder.socket(self.name)
         self._server = server_pid(path) or self._server
         if self._server and await asyncio.to_thread(is_stopped, self._server):
             raise TmuxUnresponsive(f"the tmux server at {path} does not answer: it is stopped")
 
     async def delete(self, terminal: AgentTerminal) -> None:
-        """End one terminal and forget it."""
+        """End one terminal and forget it; the session ends with the last one."""
         if not terminal.ended or not self.gone:
             with suppress(TmuxError):  # it may have been killed already
-                await self._tmux.run(f"kill-pane -t {terminal.pane}")
+                await self._tmux.run(f"kill-pane -t {terminal.pane_id}")
             await asyncio.to_thread(end_groups, [terminal.pid])
-        terminal.lose("it was deleted")
+        terminal.mark_ended("it was deleted")
         self.terminals.pop(terminal.facts.id, None)
-        self._panes.pop(terminal.pane, None)
+        self._panes.pop(terminal.pane_id, None)
         await asyncio.to_thread(shutil.rmtree, terminal.folder, ignore_errors=True)
         if not self.terminals:
             await self.close()
 
-    async def end(self, terminal: AgentTerminal) -> None:
-        """End an agent as its user would. When it was the last that lived, nothing of the session stays behind."""
-        await delivery.end(terminal)
+    async def end_terminal(self, terminal: AgentTerminal) -> None:
+        """End an agent as its user would. The session ends with the last one that lives."""
+        await end_agent(terminal)
         if not self.gone and all(other.ended for other in self.terminals.values()):
             await self.close()
 
@@ -274,88 +231,74 @@ class TmuxSession:
         if self.gone and not path.exists():
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
             return
-        answers = not self.silent and not self.gone
+        answers = not self.unresponsive and not self.gone
         pids = [terminal.pid for terminal in self.terminals.values() if terminal.is_running()]
         self.gone = True
-        await self.leave()
+        await self.disconnect()
         # only now that tmux has noticed that our connection has ended: killed before, it may wedge
         await asyncio.to_thread(end_server, path, self._server, pids, answers=answers)
-        self.silent = False
+        self.unresponsive = False
         for terminal in self.terminals.values():
-            terminal.lose("its session was ended")
+            terminal.mark_ended("its session was ended")
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
-    async def leave(self) -> None:
-        """Let go of the session; its terminals live on."""
+    async def disconnect(self) -> None:
+        """Close the connection; the tmux server and its terminals go on."""
         for task in self._tasks:
             task.cancel()
         await self._tmux.close()
 
     @property
-    def attached(self) -> bool:
-        """Whether the connection stands."""
+    def connected(self) -> bool:
+        """Whether there is a connection to the tmux server."""
         return self._tmux.alive
 
-    async def viewers(self) -> int:
+    async def count_viewers(self) -> int:
         """How many people are attached."""
-        return await count_viewers(self._tmux)
+        return await self._tmux.count_viewers()
 
-    def _connection(self) -> TmuxConnection:
-        return TmuxConnection(self.state_folder.socket(self.name), self._output, self._lost)
+    def _new_connection(self) -> TmuxConnection:
+        return TmuxConnection(self.state_folder.socket(self.name), self._note_output, self._connection_lost)
 
-    def _output(self, pane: str) -> None:
-        terminal = self._panes.get(pane)
-        if terminal is not None:
-            terminal.mark_dirty()
+    def _note_output(self, pane: str) -> None:
+        if pane in self._panes:
+            self._panes[pane].note_output()
 
-    def _lost(self) -> None:
+    def _connection_lost(self) -> None:
         self._spawn(self._reconnect())
 
     async def _reconnect(self) -> None:
-        """The connection has ended: either somebody has only detached it, or the session is gone."""
+        """Connect again, or find that the session is gone: somebody may only have detached our connection."""
         async with self._connecting:
             if self._tmux.alive or self.gone:
                 return
+            path = self.state_folder.socket(self.name)
             try:
-                path = self.state_folder.socket(self.name)
                 remove_dead_socket(path)
                 if path.exists():
-                    await self.adopt()
+                    await self._connect()
                     return
             except TmuxUnresponsive:
-                self._hush(silent=True)
+                self._set_unresponsive(True)
             except TmuxError:
                 self.gone = True
             else:
                 self.gone = True
         if self.gone:
-            self._hush(silent=False)
+            self._set_unresponsive(False)
             for terminal in self.terminals.values():
-                terminal.lose("its tmux session was killed")
+                terminal.mark_ended("its tmux session was killed")
         for terminal in list(self.terminals.values()):
-            await terminal.report()
+            await terminal.refresh()
 
-    def _hush(self, *, silent: bool) -> None:
-        self.silent = silent
-        self._asked = time.monotonic()
+    def _set_unresponsive(self, unresponsive: bool) -> None:
+        self.unresponsive = unresponsive
+        self._asked_at = time.monotonic()
         for terminal in self.terminals.values():
-            terminal.mute = silent
-
-    async def find(self) -> None:
-        """Adopt a session that is there. One that does not answer is kept in view: its terminals may well live."""
-        try:
-            await self.adopt()
-        except TmuxUnresponsive:
-            self._hush(silent=True)
+            terminal.unresponsive = unresponsive
 
     def _spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
-
-
-def _require(program: str, path: str) -> None:
-    """Say plainly that a program is missing, before a pane says so in a shell's words."""
-    if shutil.which(program, path=path) is None:
-        raise BadRequest(f"{program} is not installed: it is not on the PATH")

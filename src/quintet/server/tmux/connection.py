@@ -160,6 +160,13 @@ class TmuxConnection(asyncio.Protocol):
         self._flush([(call, line), (call, f"display-message -p {word}")])
         return [line for reply in await self._wait(call) for line in reply]
 
+    async def count_viewers(self) -> int:
+        """How many people are attached; the connections of servers do not count."""
+        try:
+            return (await self.run("list-clients -F '#{client_control_mode}'")).count("0")
+        except TmuxError:
+            return 0
+
     async def close(self) -> None:
         """Let go of the connection and wait until tmux has noticed; the tmux server stays."""
         self._on_end = lambda: None

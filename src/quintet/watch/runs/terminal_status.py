@@ -10,13 +10,13 @@ from urllib.parse import quote
 import httpx
 
 from quintet import files
+from quintet.ansi import without_escapes
 from quintet.layout import DISCOVERY, LONGEST_WORD
 from quintet.watch.runs.formatting import one_line
 from quintet.watch.runs.model import Run
 
 _SECONDS: Final = 2.0
 _LONGEST_STEP: Final = 60
-_COLOUR: Final = re.compile(r"\x1b\[[0-9;:]*m")
 _STEP: Final = re.compile(r"^\s*[•●⏺]\s+(\S.*)$")
 """the beginning of a line in which Codex or Claude Code says what it does"""
 
@@ -31,7 +31,7 @@ class TurnActivity:
     @property
     def last_step(self) -> str:
         """The last thing that the agent did, by its screen; empty where that shows none."""
-        lines = (_STEP.match(_COLOUR.sub("", line)) for line in reversed(self.screen.splitlines()))
+        lines = (_STEP.match(without_escapes(line)) for line in reversed(self.screen.splitlines()))
         found = next((one_line(match[1]) for match in lines if match), "")
         return found if len(found) <= _LONGEST_STEP else f"{found[: _LONGEST_STEP - 1].rstrip()}…"
 

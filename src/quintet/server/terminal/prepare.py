@@ -1,0 +1,65 @@
+"""Preparing a new terminal: its id, its private folder, and the command that starts its program."""
+
+import asyncio
+import secrets
+import shutil
+from dataclasses import dataclass, replace
+
+from quintet import files
+from quintet.providers.base import Launch
+from quintet.server.refusals import BadRequest
+from quintet.server.state_folder import PROJECT, StateFolder
+from quintet.server.terminal.launch_script import pane_environment, write_launch_script
+from quintet.server.terminal.startup import INITIAL
+from quintet.server.terminal.terminal_spec import TerminalSpec
+
+
+@dataclass(frozen=True)
+class PreparedTerminal:
+    """A terminal that can be started now."""
+
+    id: str
+    command: list[str]
+    spec: TerminalSpec
+    """what was asked for, as far as it can be done"""
+
+    @property
+    def window(self) -> str:
+        return f"{self.spec.profile}-{self.id[:4]}"
+
+
+async def prepare_terminal(state_folder: StateFolder, session: str, spec: TerminalSpec) -> PreparedTerminal:
+    """Make the terminal's folder with all files in it; nothing of it is left where that fails."""
+    terminal_id = secrets.token_hex(4)
+    environment = pane_environment(spec.env)
+    try:
+        folder = state_folder.make_folder(session, terminal_id)
+        launch = Launch(
+            terminal_id,
+            spec.profile,
+            spec.instructions,
+            folder,
+            spec.cwd,
+            environment,
+            model=spec.model,
+            args=spec.args,
+            previous=state_folder.find_folder(spec.continues) if spec.continues else None,
+            asks=spec.asks,
+        )
+        # in a thread, because programs are asked what they know, and Codex may have to be started once
+        plan = await asyncio.to_thread(spec.provider.launch, launch)
+        _check_installed(plan.argv[0], plan.env.get("PATH") or environment.get("PATH", ""))
+        files.write(folder / PROJECT, str(spec.cwd).encode("utf-8", "surrogateescape"))
+        if spec.initial:
+            files.write(folder / INITIAL, spec.initial)
+        command = write_launch_script(folder, spec.cwd, plan, environment)
+    except BaseException:
+        state_folder.remove_folder(session, terminal_id)
+        raise
+    return PreparedTerminal(terminal_id, command, spec if plan.continues else replace(spec, continues=""))
+
+
+def _check_installed(program: str, path: str) -> None:
+    """Say plainly that a program is missing, before a pane says so in a shell's words."""
+    if shutil.which(program, path=path) is None:
+        raise BadRequest(f"{program} is not installed: it is not on the PATH")
