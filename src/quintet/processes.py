@@ -60,22 +60,17 @@ def signal_group(pid: int, number: signal.Signals) -> None:
 
 
 def end_groups(pids: list[int], seconds: float = 1.0) -> None:
-    """Wait for processes that were told to end; kill the groups of those that are still there."""
-    left = _still_there(pids, seconds)
-    for pid in left:
+    """Wait for processes that were told to end, then kill what is left of their groups, the leader or its children."""
+    _wait_for_end(pids, seconds)
+    for pid in pids:
         signal_group(pid, signal.SIGKILL)
-    _still_there(left, KILLED_SECONDS)
+    _wait_for_end(pids, KILLED_SECONDS)
 
 
-def _still_there(pids: list[int], seconds: float) -> list[int]:
-    """Wait until all have ended or the time is up; those that have not ended."""
+def _wait_for_end(pids: list[int], seconds: float) -> None:
     deadline = time.monotonic() + seconds
-    left = pids
-    while left := [pid for pid in left if not has_ended(pid)]:
-        if time.monotonic() > deadline:
-            break
+    while not all(map(has_ended, pids)) and time.monotonic() < deadline:
         time.sleep(0.005)
-    return left
 
 
 def _status(pid: int) -> str:

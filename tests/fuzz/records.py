@@ -11,7 +11,7 @@ from quintet.actions import LONGEST, MOST, TurnActions
 from quintet.api import models
 from quintet.providers.base import Provider, TurnRecord
 from quintet.providers.claude_code import actions as claude_actions
-from quintet.providers.claude_code.record import Hooks, Spending, read_hook, read_transcript
+from quintet.providers.claude_code.record import Hooks, TranscriptTurn, read_hook, read_transcript
 from quintet.providers.codex import actions as codex_actions
 from quintet.providers.codex.launch import NOTES, Notes
 from quintet.providers.codex.record import Rollout, read_line
@@ -150,7 +150,7 @@ _lines = as_bytes(_hooks | _assistant | _spent | json_objects(_hook_keys, _hook_
 
 @holds("hook and transcript lines", st.lists(_lines, max_size=5))
 def hooks_tell_of_turns_or_of_nothing(lines: list[bytes]) -> None:
-    hooks, spending = Hooks(), Spending(prompt="p1")
+    hooks, spending = Hooks(), TranscriptTurn(prompt="p1")
     for position, line in enumerate(lines):
         hooks = read_hook(hooks, position, line)
         spending = read_transcript(spending, position, line)

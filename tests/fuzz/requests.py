@@ -212,7 +212,7 @@ _numbers = one_of("1", "5", "-1", "٣", "²", "9" * 5000, "1-2", "") | any_text
 def a_reader_may_come_back_with_any_id(found: Any) -> None:
     ours, number = found
     events = _events()
-    last = f"{events.life}-{number}" if ours else number
+    last = f"{events.start_id}-{number}" if ours else number
 
     async def read() -> list[str]:
         async def snapshot() -> dict[str, Any]:

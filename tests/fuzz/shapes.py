@@ -13,7 +13,7 @@ from quintet.loop.decide import condense, gate
 from quintet.loop.decide.task import parse_task
 from quintet.loop.record.journal_file import Journal
 from quintet.loop.record.state_file import load_state
-from quintet.providers.claude_code.record import Hooks, Spending, read_hook, read_transcript
+from quintet.providers.claude_code.record import Hooks, TranscriptTurn, read_hook, read_transcript
 from quintet.providers.codex.record import Rollout, read_line
 from quintet.providers.codex.rollouts import is_marked
 from quintet.providers.file_follower import Follower
@@ -147,7 +147,7 @@ def _records() -> Iterator[Case]:
 
     def claude(data: bytes) -> None:
         path = written(data, "big.jsonl")
-        spending = Follower(path, Spending(prompt="p"), read_transcript).read()
+        spending = Follower(path, TranscriptTurn(prompt="p"), read_transcript).read()
         Follower(path, Hooks(), read_hook).read().since(0, spending)
 
     lines = {

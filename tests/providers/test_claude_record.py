@@ -14,7 +14,7 @@ from quintet.api.status import FailureKind
 from quintet.providers.base import TurnFailure, TurnRecord, Usage
 from quintet.providers.claude_code.launch import HOOKS_FILE
 from quintet.providers.claude_code.provider import PROVIDER
-from quintet.providers.claude_code.record import Hooks, Spending, read_hook, read_transcript
+from quintet.providers.claude_code.record import Hooks, TranscriptTurn, read_hook, read_transcript
 
 
 def hook(event: str, **more: Any) -> bytes:
@@ -33,7 +33,7 @@ def fold(*lines: bytes) -> Hooks:
     return reduce(lambda seen, numbered: read_hook(seen, *numbered), enumerate(lines), Hooks())
 
 
-def read(*lines: bytes, since: int = 0, spending: Spending = Spending()) -> TurnRecord | None:  # noqa: B008 - frozen
+def read(*lines: bytes, since: int = 0, spending: TranscriptTurn = TranscriptTurn()) -> TurnRecord | None:  # noqa: B008 - frozen
     return fold(*lines).since(since, spending)
 
 
@@ -101,7 +101,7 @@ def test_a_prompt_that_waits_behind_another_turn_is_not_done_with_it() -> None:
 def test_a_prompt_that_another_turn_has_dealt_with_is_done() -> None:
     behind = (asked(), asked("next"), stopped("Both."))
     assert read(*behind, since=1) == TurnRecord(ended=False)
-    absorbed = Spending(prompt="p1", absorbed=True)
+    absorbed = TranscriptTurn(prompt="p1", absorbed=True)
     assert read(*behind, since=1, spending=absorbed) == TurnRecord(ended=True, last_message="Both.")
 
 
@@ -151,7 +151,7 @@ def test_a_rate_limit_may_say_when_to_try_again() -> None:
 
 
 def test_an_interrupted_turn_is_over() -> None:
-    assert read(asked(), spending=Spending(prompt="p1", interrupted=True)) == TurnRecord(
+    assert read(asked(), spending=TranscriptTurn(prompt="p1", interrupted=True)) == TurnRecord(
         ended=True, failure=TurnFailure(FailureKind.INTERRUPTED, "interrupted")
     )
 
@@ -159,7 +159,7 @@ def test_an_interrupted_turn_is_over() -> None:
 @pytest.mark.parametrize("line", [b"", b"{", b"null", b"[]", b"\xff", b"[" * 9000, b'{"hook_event_name": 3}'])
 def test_what_is_torn_or_foreign_changes_nothing(line: bytes) -> None:
     assert read(asked(), line, stopped()) == OVER
-    assert read_transcript(Spending("p1"), 0, line) == Spending("p1")
+    assert read_transcript(TranscriptTurn("p1"), 0, line) == TranscriptTurn("p1")
 
 
 @given(st.recursive(st.none() | st.integers() | st.text(max_size=8), lambda inner: st.dictionaries(
@@ -168,8 +168,8 @@ def test_what_is_torn_or_foreign_changes_nothing(line: bytes) -> None:
 def test_no_line_is_fatal(value: Any) -> None:
     line = json.dumps(value).encode()
     read_hook(Hooks(begun=0), 0, line)
-    read_transcript(Spending(), 0, line + b'"user"')
-    read_transcript(Spending(), 0, json.dumps({"type": "assistant", "message": value}).encode())
+    read_transcript(TranscriptTurn(), 0, line + b'"user"')
+    read_transcript(TranscriptTurn(), 0, json.dumps({"type": "assistant", "message": value}).encode())
 
 
 def entry(kind: str, **more: Any) -> bytes:
@@ -180,8 +180,8 @@ def said(name: str, **usage: int) -> bytes:
     return entry("assistant", message={"id": name, "role": "assistant", "usage": usage})
 
 
-def spend(*lines: bytes) -> Spending:
-    return reduce(lambda seen, line: read_transcript(seen, 0, line), lines, Spending())
+def spend(*lines: bytes) -> TranscriptTurn:
+    return reduce(lambda seen, line: read_transcript(seen, 0, line), lines, TranscriptTurn())
 
 
 TYPED = entry("user", promptId="p1", message={"role": "user", "content": "hello"})
@@ -260,15 +260,15 @@ def test_a_background_task_of_no_known_type_is_waited_for() -> None:
 @pytest.mark.parametrize("number", [-5, 10**400, True, 1.5, "7", None])
 def test_a_number_of_tokens_that_makes_no_sense_is_none(number: Any) -> None:
     line = said("m1", input_tokens=number, output_tokens=3)
-    assert read_transcript(Spending("p1"), 0, line).usage("p1") == Usage(0, 0, 3)
+    assert read_transcript(TranscriptTurn("p1"), 0, line).usage("p1") == Usage(0, 0, 3)
 
 
 def test_what_was_read_before_is_not_changed_by_another_reading() -> None:
-    begin = Spending("p1")
+    begin = TranscriptTurn("p1")
     for _ in range(2):
         found = read_transcript(read_transcript(begin, 0, said("m1")), 1, said("m2"))
         assert list(found.messages) == ["m1", "m2"]
-    assert begin == Spending("p1")
+    assert begin == TranscriptTurn("p1")
 
 
 @pytest.mark.parametrize(

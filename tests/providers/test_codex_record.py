@@ -216,14 +216,14 @@ def test_the_rollout_is_found_among_others(tmp_path: Path) -> None:
     now = datetime.now().astimezone()
     day = tmp_path / "sessions" / f"{now:%Y/%m/%d}"
     day.mkdir(parents=True)
-    barren: dict[Path, int] = {}
+    not_ours: dict[Path, int] = {}
     (day / "rollout-1.jsonl").write_bytes(head(text=mark("ffffffff")))
-    assert find_rollout(tmp_path, MARK, now.timestamp(), barren) is None
+    assert find_rollout(tmp_path, MARK, now.timestamp(), not_ours) is None
     ours = day / "rollout-2.jsonl"
     ours.write_bytes(head()[:-40])
-    assert find_rollout(tmp_path, MARK, now.timestamp(), barren) is None, "its head is not whole yet"
+    assert find_rollout(tmp_path, MARK, now.timestamp(), not_ours) is None, "its head is not whole yet"
     ours.write_bytes(head())
-    assert find_rollout(tmp_path, MARK, now.timestamp(), barren) == ours
+    assert find_rollout(tmp_path, MARK, now.timestamp(), not_ours) == ours
     assert find_rollout(tmp_path, MARK, now.timestamp() + 3600, {}) is None, "older than the launch"
     assert find_rollout(tmp_path / "nowhere", MARK, now.timestamp(), {}) is None
 

@@ -108,10 +108,11 @@ def test_deleting_ends_what_ignores_its_hang_up(rig: Rig) -> None:
     terminal = rig.terminal([[{"run": "trap '' HUP TERM; echo $$ > pid; while :; do sleep 0.05; done"}]])
     rig.send(terminal, "go")
     pid = rig.wd / "pid"
-    until(pid.exists, bool)
+    inner = int(until(lambda: pid.read_text() if pid.exists() else "", lambda text: bool(text.strip())))
     pane = int(rig.tmux("list-panes", "-a", "-F", "#{pane_pid}"))
     assert rig.http.delete("/sessions/t").status_code == 200
     assert has_ended(pane)
+    until(lambda: has_ended(inner), bool)
 
 
 def test_a_tmux_server_that_does_not_answer(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,10 +76,10 @@ def test_a_reader_that_has_missed_too_much_starts_afresh(monkeypatch: Any) -> No
         memory = events.EventLog()
         for _ in range(10):
             memory.add("x")
-        assert memory.resume_point(f"{memory.life}-5") is None
-        assert memory.resume_point(f"{memory.life}-7") == 7
-        assert memory.resume_point(f"{memory.life}-10") == 10
-        assert memory.resume_point(f"{memory.life}-11") is None
+        assert memory.resume_point(f"{memory.start_id}-5") is None
+        assert memory.resume_point(f"{memory.start_id}-7") == 7
+        assert memory.resume_point(f"{memory.start_id}-10") == 10
+        assert memory.resume_point(f"{memory.start_id}-11") is None
 
     asyncio.run(check())
 
@@ -115,5 +115,5 @@ def test_a_stream_ends_with_its_server(rig: Rig) -> None:
 def test_a_reader_with_a_number_that_is_none_starts_afresh(number: str) -> None:
     memory = events.EventLog()
     memory.add("status")
-    assert memory.resume_point(f"{memory.life}-1") == 1
-    assert memory.resume_point(f"{memory.life}-{number}") is None
+    assert memory.resume_point(f"{memory.start_id}-1") == 1
+    assert memory.resume_point(f"{memory.start_id}-{number}") is None

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from quintet.errors import ServerError
-from quintet.server.http.access import Guard
+from quintet.server.http.access import AccessGuard
 from quintet.server.http.embedded import EmbeddedServer
 from quintet.server.http.serve import serve
 from quintet.server.state_folder import StateFolder
@@ -99,7 +99,7 @@ def test_a_web_socket_of_a_server_that_knows_them_is_closed() -> None:
         sent.append(message)
 
     scope = {"type": "websocket", "path": "/events", "headers": [(b"host", b"127.0.0.1")]}
-    asyncio.run(Guard(app)(scope, receive, send))
+    asyncio.run(AccessGuard(app)(scope, receive, send))
     assert sent == [{"type": "websocket.close", "code": 1008}]
 
 
@@ -306,5 +306,5 @@ def test_a_length_of_thousands_of_digits_is_too_long() -> None:
 
     headers = [(b"host", b"localhost"), (b"content-length", b"9" * 5000)]
     scope = {"type": "http", "method": "POST", "path": "/sessions", "headers": headers}
-    asyncio.run(Guard(unreached)(scope, unreached, send))
+    asyncio.run(AccessGuard(unreached)(scope, unreached, send))
     assert answers[0]["status"] == 413

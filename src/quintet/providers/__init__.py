@@ -1,1 +1,1 @@
-"""One file for each agent CLI: how to start it, type into it, and read it."""
+"""One package for each agent CLI: how to start it, type into it, and read it."""

@@ -1,4 +1,4 @@
-"""What the server has to know of an agent CLI: the protocol that every provider fills in."""
+"""What the server needs to know about an agent CLI: the methods that every provider has, and their values."""
 
 import re
 from abc import ABC, abstractmethod
@@ -15,7 +15,7 @@ from quintet.providers.screen import Screen
 
 
 class Login(StrEnum):
-    """What can be seen of a login."""
+    """Whether the user is logged in, as far as that can be seen."""
 
     FOUND = "logged in"
     NOT_NEEDED = "needs no login"
@@ -25,11 +25,12 @@ class Login(StrEnum):
 
 
 class StartRefused(NamedTuple):
-    """A program does not start with the arguments that a run gives it."""
+    """Why a program does not start with the arguments of a run, and what to do."""
 
     said: str
-    """its own words"""
+    """what it printed"""
     mend: str
+    """what the user can do"""
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Launch:
     profile: str
     """the profile's name; quintet.roles knows which role it belongs to"""
     instructions: str
-    """the profile's text: who the agent is told to be"""
+    """the profile's text: the role of the agent"""
     folder: Path
     """the terminal's private folder, kept as long as the terminal"""
     cwd: Path
@@ -50,14 +51,14 @@ class Launch:
     args: tuple[str, ...] = ()
     """the user's own arguments for the program"""
     previous: Path | None = None
-    """the private folder of a lost terminal, whose conversation is to go on where the program can do that"""
+    """the private folder of a lost terminal, whose conversation goes on where the program can do that"""
     asks: bool = False
     """whether the agent shall ask before it acts; else it runs unattended"""
 
 
 @dataclass(frozen=True)
 class LaunchPlan:
-    """How the program is started. The command line is visible to every user of the machine: no prompt belongs in it."""
+    """How to start the program. Every user of the machine can see the command line: it must not hold a prompt."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str | None] = field(default_factory=dict)
@@ -69,12 +70,12 @@ class LaunchPlan:
 
 
 MOST_TOKENS: Final = 10**12
-"""of a conversation; a record that tells of more is wrong"""
+"""of a conversation; a record with more is wrong"""
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens that a turn has cost."""
+    """The tokens of a turn."""
 
     input_tokens: int = 0
     cached_tokens: int = 0
@@ -82,7 +83,7 @@ class Usage:
 
 
 def tokens_in(raw: Any) -> int:
-    """A number of tokens as a record has it; 0 where that is none."""
+    """A number of tokens in a record; 0 where it is not a sensible number."""
     return raw if type(raw) is int and 0 <= raw <= MOST_TOKENS else 0
 
 
@@ -92,13 +93,13 @@ class TurnFailure:
 
     kind: FailureKind
     text: str
-    """the agent's own words"""
+    """what the agent says about it"""
     resets_at: float | None = None
     """when a limit ends, in seconds since the epoch"""
 
     def __str__(self) -> str:
-        told = self.kind in (FailureKind.OTHER, FailureKind.INTERRUPTED)
-        return self.text if told else f"{self.kind.replace('_', ' ')}: {self.text}"
+        has_no_name = self.kind in (FailureKind.OTHER, FailureKind.INTERRUPTED)
+        return self.text if has_no_name else f"{self.kind.replace('_', ' ')}: {self.text}"
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class TurnRecord:
     failure: TurnFailure | None = None
     usage: Usage | None = None
     final: bool = True
-    """False where something may yet make the agent go on; then it shows work"""
+    """False where the agent may still go on; then its screen shows work"""
     typed: bool = False
     """whether another prompt came after the first one since the position: somebody typed it in the terminal"""
 
@@ -122,11 +123,11 @@ class Dialog:
     keys: tuple[str, ...] = ()
     """the tmux keys that answer it"""
     message: str = ""
-    """what only the user can settle; used where there are no keys"""
+    """what only the user can decide; used where there are no keys"""
 
 
 class Provider(ABC):
-    """One agent CLI. A provider has no state of its own: everything it needs is handed in."""
+    """One agent CLI. A provider has no state: each method gets all that it needs."""
 
     registration: ClassVar[Registration]
     tested: ClassVar[tuple[str, str]] = ("", "")
@@ -160,14 +161,14 @@ class Provider(ABC):
 
     @abstractmethod
     def read_screen(self, screen: Screen) -> TerminalStatus:
-        """What one frame shows. Whether a turn was asked for is the server's to know."""
+        """The status that a screen shows. Whether a prompt was sent is not its question: the server knows that."""
 
     def screen_overrides_record(self, screen: Screen) -> bool:  # noqa: ARG002 - the hook's signature
-        """Whether work that the screen shows counts against a record that says that the turn has ended."""
+        """Whether a screen that shows work is right against a record that says that the turn has ended."""
         return True
 
     def sets_permissions(self, args: Sequence[str]) -> bool:  # noqa: ARG002 - the hook's signature
-        """Whether the user's own arguments say what the agent may do: then Quintet says nothing of it."""
+        """Whether the user's own arguments say what the agent may do: then Quintet adds nothing about it."""
         return False
 
     def login(self, program: str, env: Mapping[str, str]) -> Login:  # noqa: ARG002 - the hook's signature
@@ -175,7 +176,7 @@ class Provider(ABC):
         return Login.NOT_NEEDED
 
     def try_flags(self, launch: Launch) -> StartRefused | None:  # noqa: ARG002
-        """Start the program with a run's flags so that it ends at once, without a word to its model."""
+        """Start the program with a run's flags so that it ends at once, before it contacts its model."""
         return None
 
     def read_reply(self, text: str) -> str:
@@ -187,11 +188,11 @@ class Provider(ABC):
         return None
 
     def is_permission(self, screen: Screen) -> bool:  # noqa: ARG002
-        """Whether the dialog on the screen asks for leave to do one thing: the only kind that a yes answers."""
+        """Whether the dialog on the screen asks for permission to do one thing: the only kind that a yes answers."""
         return False
 
     def dismiss_keys(self, screen: Screen) -> tuple[str, ...]:  # noqa: ARG002
-        """The tmux keys that put away a dialog to which no answer is needed, for instance an offer at a usage limit."""
+        """The tmux keys that close a dialog which needs no answer, for instance an offer at a usage limit."""
         return ()
 
     def record_position(self, folder: Path) -> int:  # noqa: ARG002
@@ -199,7 +200,7 @@ class Provider(ABC):
         return 0
 
     def has_record(self, folder: Path) -> bool:  # noqa: ARG002
-        """Whether there is a record that tells of this terminal's turns: then a turn it does not know has not begun."""
+        """Whether the agent keeps a record of this terminal's turns: then a turn that is not in it has not begun."""
         return False
 
     def read_record(self, folder: Path, since: int) -> TurnRecord | None:  # noqa: ARG002
@@ -215,7 +216,7 @@ class Provider(ABC):
         return "\n" not in message and message.split(" ", 1)[0] in self.commands
 
     def escape(self, message: str) -> str:
-        """The message as it has to be pasted, so that its first line is text and no command."""
+        """The message as it must be pasted so that its first line is text and no command."""
         return " " + message if message[:1] in ("/", "!", "@", "#") else message
 
     def editor_key(self, folder: Path, message: str) -> str | None:  # noqa: ARG002
@@ -223,9 +224,9 @@ class Provider(ABC):
         return None
 
     def draft(self, screen: Screen) -> str:
-        """What stands in the composer; empty where nothing does, or where that cannot be told.
+        """The text in the composer; empty where there is none, or where that is unknown.
 
-        A placeholder looks like text: what tells them apart is the cursor, which is before it, and behind a draft.
+        A placeholder looks like a text. The difference is the cursor: it is before a placeholder and behind a text.
         """
         if screen.cursor is None:
             return ""
@@ -244,7 +245,7 @@ class Provider(ABC):
         return next((glyph for glyph in self.prompts if line.startswith(glyph.rstrip())), None)
 
     def holds_draft(self, screen: Screen, pasted: str) -> bool:
-        """Whether the composer still shows the pasted text, or the note that stands for it."""
+        """Whether the composer still shows the pasted text, or a note in its place."""
         lines = screen.text.rstrip().split("\n")
         for line in reversed(lines):
             prompt = self._prompt_of(line)

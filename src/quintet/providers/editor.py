@@ -1,8 +1,8 @@
 """Filling a composer through the program's own "open in editor" key, for text that a paste would change.
 
-The terminal's `VISUAL` is a script of ours. While something is offered to it, it hands that over as the text that the
-user has written; at any other time it becomes the user's own editor. An offer is taken or withdrawn by renaming it,
-so that it cannot be both.
+The terminal's `VISUAL` is a script of ours. While a text is offered to it, the script writes that text as if the user
+had typed it; at any other time it starts the user's own editor. An offer is taken or withdrawn by renaming it, so that
+it cannot be both.
 """
 
 import shlex

@@ -10,7 +10,7 @@ State = TypeVar("State")
 
 
 class Follower(Generic[State]):
-    """What the lines of a growing file add up to. A torn line waits for its end; a file that was cut is read anew."""
+    """A fold over the lines of a growing file. A torn line waits for its end; a file that was cut is read again."""
 
     def __init__(self, path: Path, begin: State, fold: Callable[[State, int, bytes], State], since: int = 0) -> None:
         self.path = path

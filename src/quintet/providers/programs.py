@@ -35,7 +35,7 @@ def version_of(program: str, env: Mapping[str, str]) -> tuple[int, ...]:
 
 
 def _ask(program: str, question: str, env: Mapping[str, str]) -> str:
-    """Asked once for each installed release."""
+    """What a program answers; each installed release is asked once."""
     real = Path(program).resolve()
     try:
         changed = real.stat().st_ctime_ns
@@ -61,7 +61,7 @@ def _answer(program: str, question: str, real: str, changed: int, env: tuple[tup
 
 
 def refusal(argv: Sequence[str], env: Mapping[str, str], cwd: Path) -> str:
-    """What a program says that does not start with these arguments; empty where it does, or does not say why."""
+    """What a program prints when it does not start with these arguments; empty where it starts, or prints nothing."""
     try:
         done = subprocess.run(
             argv,

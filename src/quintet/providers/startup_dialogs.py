@@ -47,7 +47,7 @@ def find_startup_dialog(text: str, known: Sequence[KnownDialog]) -> Dialog | Non
 
 
 def last_dialog(rows: Sequence[str]) -> Sequence[str]:
-    """What stands below the last rule or the top of the last box: dialogs that were answered may stand above."""
+    """The rows below the last rule or the top of the last box: dialogs that were answered may be above."""
     top = next((at for at in range(len(rows) - 1, -1, -1) if rows[at].startswith(_TOPS)), -1)
     return rows[top + 1 :]
 

@@ -1,4 +1,4 @@
-"""What has happened, for those who watch: a bounded memory and the streams that read from it."""
+"""The events of a server: a bounded log, and the streams that pass them on to watchers."""
 
 import asyncio
 import json
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 KEPT: Final = 2000
+"""events that a watcher which comes back can still get"""
 KEEPALIVE_SECONDS: Final = 15.0
 _NUMBER: Final = re.compile("[0-9]{1,18}")
 LINGER_SECONDS: Final = 60.0
@@ -18,8 +19,8 @@ LINGER_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True)
-class Event:
-    """One thing that happened."""
+class ServerEvent:
+    """One event, for instance that the status of a terminal has changed."""
 
     number: int
     kind: str
@@ -27,25 +28,25 @@ class Event:
 
 
 class EventLog:
-    """The memory. Numbers begin anew with each server, so an id also names the server's life."""
+    """The last events. Numbers begin at 1 with each start of a server, so an id also names the start."""
 
     def __init__(self) -> None:
-        self.life = secrets.token_hex(4)
-        self._kept: deque[Event] = deque(maxlen=KEPT)
+        self.start_id = secrets.token_hex(4)
+        self._kept: deque[ServerEvent] = deque(maxlen=KEPT)
         self._next = 1
-        self._news = asyncio.Event()
+        self._added = asyncio.Event()
         self._watchers = 0
-        self._left = float("-inf")
+        self._left_at = float("-inf")
         self._closed = False
 
     @property
     def watched(self) -> bool:
-        """Whether somebody looks, or has just looked away."""
-        return self._watchers > 0 or time.monotonic() - self._left < LINGER_SECONDS
+        """Whether there is a watcher, or was one a moment ago."""
+        return self._watchers > 0 or time.monotonic() - self._left_at < LINGER_SECONDS
 
     def add(self, kind: str, **data: Any) -> None:
-        """Remember and pass on."""
-        self._kept.append(Event(self._next, kind, {**data, "time": round(time.time(), 3)}))
+        """Add an event, and pass it on to all watchers."""
+        self._kept.append(ServerEvent(self._next, kind, {**data, "time": round(time.time(), 3)}))
         self._next += 1
         self._wake()
 
@@ -55,13 +56,13 @@ class EventLog:
         self._wake()
 
     def _wake(self) -> None:
-        news, self._news = self._news, asyncio.Event()
-        news.set()
+        added, self._added = self._added, asyncio.Event()
+        added.set()
 
     def resume_point(self, last_id: str | None) -> int | None:
-        """The number after which a reader goes on; None where it has missed something and must start afresh."""
-        life, _, number = (last_id or "").partition("-")
-        if life != self.life or not _NUMBER.fullmatch(number):
+        """The number after which a watcher goes on; None where it has missed something and needs a snapshot."""
+        start_id, _, number = (last_id or "").partition("-")
+        if start_id != self.start_id or not _NUMBER.fullmatch(number):
             return None
         oldest = self._kept[0].number if self._kept else self._next
         return int(number) if oldest - 1 <= int(number) < self._next else None
@@ -69,9 +70,9 @@ class EventLog:
     async def stream(
         self, last_id: str | None, snapshot: Callable[[], Awaitable[dict[str, Any]]], *, follow: bool
     ) -> AsyncIterator[str]:
-        """Server-sent events: what a returning reader has missed, else a snapshot; then what comes.
+        """Server-sent events: what a watcher that comes back has missed, else a snapshot; then all that follow.
 
-        What happens while the snapshot is taken comes after it: rather told twice than lost.
+        Events that are added while the snapshot is taken come after it: rather twice than not at all.
         """
         point = self.resume_point(last_id)
         self._watchers += 1
@@ -80,7 +81,7 @@ class EventLog:
                 point = self._next - 1
                 yield self._frame(point, "snapshot", await snapshot())
             while True:
-                news = self._news
+                added = self._added
                 for event in [event for event in self._kept if event.number > point]:
                     yield self._frame(event.number, event.kind, event.data)
                     point = event.number
@@ -88,12 +89,12 @@ class EventLog:
                     return
                 try:
                     async with asyncio.timeout(KEEPALIVE_SECONDS):
-                        await news.wait()
+                        await added.wait()
                 except TimeoutError:
                     yield ": still here\n\n"
         finally:
             self._watchers -= 1
-            self._left = time.monotonic()
+            self._left_at = time.monotonic()
 
     def _frame(self, number: int, kind: str, data: dict[str, Any]) -> str:
-        return f"id: {self.life}-{number}\nevent: {kind}\ndata: {json.dumps(data)}\n\n"
+        return f"id: {self.start_id}-{number}\nevent: {kind}\ndata: {json.dumps(data)}\n\n"

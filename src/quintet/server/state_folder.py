@@ -12,7 +12,7 @@ from quintet.errors import ServerError
 from quintet.server.names import LONGEST_NAME, is_session_name
 
 PROJECT: Final = "project"
-"""the file in a terminal's folder that names its working directory: tmux no longer tells when the terminal is gone"""
+"""the file in a terminal's folder that names its working directory: when the terminal is gone, tmux does not know it"""
 _LONGEST_SOCKET: Final = 103
 """bytes of a socket's path (macOS; Linux allows 107)"""
 
@@ -42,7 +42,7 @@ class StateFolder:
         return self.terminals / session / terminal
 
     def find_folder(self, terminal: str) -> Path | None:
-        """The folder of a terminal whose session need not live any more."""
+        """The folder of a terminal, also where its session is gone."""
         return next(self.terminals.glob(f"*/{terminal}"), None)
 
     def make_folder(self, session: str, terminal: str) -> Path:
@@ -53,7 +53,7 @@ class StateFolder:
         return folder
 
     def remove_folder(self, session: str, terminal: str) -> None:
-        """Remove a terminal's folder, and the session's where it was the last."""
+        """Remove a terminal's folder, and that of the session with the last one."""
         shutil.rmtree(self.folder(session, terminal), ignore_errors=True)
         with suppress(OSError):
             self.folder(session, terminal).parent.rmdir()
@@ -70,7 +70,7 @@ class StateFolder:
 
 
 def default_root() -> Path:
-    """Below the user's state directory, not the run-time one: that goes away with the last login."""
+    """The default folder: below the user's state directory, because the run-time one is removed with the last login."""
     state = os.environ.get("XDG_STATE_HOME", "")
     root = (Path(state) if state.startswith("/") else Path.home() / ".local" / "state") / "quintet"
     if len(os.fsencode(root / "s")) + 1 + LONGEST_NAME <= _LONGEST_SOCKET:

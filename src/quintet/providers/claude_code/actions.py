@@ -1,6 +1,5 @@
 """What Claude Code did in its last turn, sub-agents included: the tool calls in its transcripts, and how they ended."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from typing import Any, Final
 from quintet.actions import Action, ActionKind, ActionLog, TurnActions, action, bounded
 from quintet.providers.claude_code.record import is_own_prompt
 from quintet.providers.file_follower import Follower
+from quintet.providers.json_lines import json_object, text_in
 
 _SHELLS: Final = frozenset({"Bash", "PowerShell"})
 _READERS: Final = ("file_path", "notebook_path", "path", "pattern")
@@ -50,11 +50,8 @@ def read_call(calls: TurnCalls, position: int, line: bytes) -> TurnCalls:  # noq
     """Take in one line of a transcript. What is foreign, torn or of no interest changes nothing."""
     if len(line) > _LARGEST or not any(word in line for word in _WORDS):
         return calls
-    try:
-        entry = json.loads(line)
-    except (ValueError, RecursionError):
-        return calls
-    message = entry.get("message") if isinstance(entry, dict) else None
+    entry = json_object(line)
+    message = entry.get("message")
     if not isinstance(message, dict) or entry.get("type") not in ("user", "assistant"):
         return calls
     blocks = _blocks(message)
@@ -72,8 +69,8 @@ def read_call(calls: TurnCalls, position: int, line: bytes) -> TurnCalls:  # noq
 
 def _prompted(calls: TurnCalls, entry: Mapping[str, Any], message: Mapping[str, Any]) -> TurnCalls:
     """A prompt begins another turn, unless Claude Code says it to itself or to a sub-agent in the same turn."""
-    prompt = _text(entry, "promptId")
-    texts = [_text(block, "text") for block in _blocks(message)]
+    prompt = text_in(entry, "promptId")
+    texts = [text_in(block, "text") for block in _blocks(message)]
     if prompt in calls.prompts or entry.get("isMeta"):
         return calls
     if any(map(is_own_prompt, texts)):
@@ -84,18 +81,18 @@ def _prompted(calls: TurnCalls, entry: Mapping[str, Any], message: Mapping[str, 
 
 
 def _take_use(calls: TurnCalls, block: Mapping[str, Any]) -> None:
-    if block.get("type") != "tool_use" or (call := _text(block, "id")) in calls.log:
+    if block.get("type") != "tool_use" or (call := text_in(block, "id")) in calls.log:
         return
     given = block.get("input")
-    found = list(_actions(_text(block, "name"), given if isinstance(given, dict) else {}))
+    found = list(_actions(text_in(block, "name"), given if isinstance(given, dict) else {}))
     if found:
         calls.log.add(call, *found)
 
 
 def _actions(name: str, given: Mapping[str, Any]) -> Iterator[Action]:
-    named = next((text for key in _READERS if (text := _text(given, key))), "")
+    named = next((text for key in _READERS if (text := text_in(given, key))), "")
     if name in _SHELLS:
-        yield action(ActionKind.COMMAND, _text(given, "command"))
+        yield action(ActionKind.COMMAND, text_in(given, "command"))
     elif name in _READS:
         yield action(ActionKind.READ, named)
     elif name in _CHANGES:
@@ -105,9 +102,9 @@ def _actions(name: str, given: Mapping[str, Any]) -> Iterator[Action]:
 
 
 def _take_result(calls: TurnCalls, block: Mapping[str, Any], told: Any) -> None:
-    call = _text(block, "tool_use_id")
+    call = text_in(block, "tool_use_id")
     content = block.get("content")
-    text = content if isinstance(content, str) else "\n".join(_text(part, "text") for part in _blocks(block))
+    text = content if isinstance(content, str) else "\n".join(text_in(part, "text") for part in _blocks(block))
     if not block.get("is_error"):
         goes_on = isinstance(told, dict) and bool(told.get("backgroundTaskId") or told.get("interrupted"))
         calls.log.ended(call, None if goes_on else 0)
@@ -157,8 +154,3 @@ def _blocks(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-
-
-def _text(source: Mapping[str, Any], name: str) -> str:
-    value = source.get(name)
-    return value if isinstance(value, str) else ""

@@ -42,7 +42,7 @@ KNOWN: Final = (
 OFFER: Final = re.compile(r"What do you want to do\?.{0,200}\bStop and wait for limit to reset\b")
 """What a subscription may do at its limit. Waiting is what happens anyway."""
 
-_LEAVE = re.compile(
+_PERMISSION = re.compile(
     r"""
     ^[ ]Do[ ]you[ ]want[ ]to[ ](?!use[ ]this[ ]API[ ]key)[^?\n]{1,200}
     (?:\n[ ][^?\n]{1,200}){0,4}\?      # the name of a file may take more rows
@@ -53,14 +53,14 @@ _LEAVE = re.compile(
 _QUESTION_KEYS = re.compile(r"\bEnter to (?:select|confirm)\b")
 
 
-def asks_for_leave(text: str) -> bool:
+def asks_for_permission(text: str) -> bool:
     """Whether the dialog is an approval, of a command or of edits: a plain yes is its first option.
 
     That of a plan says what follows from it; and a question that the agent asks stands at the left edge, whatever
     the agent has put into it.
     """
     rows = rows_of(text)
-    return not _QUESTION_KEYS.search(" ".join(rows[-2:])) and _LEAVE.search("\n".join(rows)) is not None
+    return not _QUESTION_KEYS.search(" ".join(rows[-2:])) and _PERMISSION.search("\n".join(rows)) is not None
 
 
 OTHER: Final = "Claude Code asks something that only you can answer; look at its terminal"

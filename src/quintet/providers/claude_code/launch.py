@@ -75,7 +75,7 @@ def _flags(launch: Launch, known: str) -> list[str]:
 
 
 def try_flags(launch: Launch) -> StartRefused | None:
-    """Without a terminal and a prompt Claude Code ends at once, when it has looked at its flags."""
+    """Start Claude Code without a prompt: it checks its flags and ends at once."""
     program = find_program(CLAUDE_CODE, launch.env)
     flags = [*_flags(launch, help_of(program, launch.env)), *launch.args]
     said = refusal([program, *flags, "--print"], {**launch.env, "DISABLE_AUTOUPDATER": "1"}, launch.cwd)
@@ -87,9 +87,9 @@ def try_flags(launch: Launch) -> StartRefused | None:
 
 
 def find_conversation(hooks: Path) -> str:
-    """The id of a terminal's conversation; empty where there is none that could be taken up again."""
-    told = Follower(hooks, Hooks(), read_hook).read()
-    return told.session if told.transcript and Path(told.transcript).exists() else ""
+    """The id of a terminal's conversation; empty where there is none to continue."""
+    found = Follower(hooks, Hooks(), read_hook).read()
+    return found.session if found.transcript and Path(found.transcript).exists() else ""
 
 
 def has_login(env: Mapping[str, str]) -> bool:

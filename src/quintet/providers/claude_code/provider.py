@@ -12,7 +12,7 @@ from quintet.providers import editor
 from quintet.providers.base import Dialog, Launch, LaunchPlan, Login, Provider, StartRefused, TurnRecord
 from quintet.providers.claude_code import CLAUDE_CODE, dialogs, launch, screen
 from quintet.providers.claude_code.actions import Transcripts
-from quintet.providers.claude_code.record import Hooks, Spending, read_hook, read_transcript
+from quintet.providers.claude_code.record import Hooks, TranscriptTurn, read_hook, read_transcript
 from quintet.providers.file_follower import Follower, size_of
 from quintet.providers.registration import Registration
 from quintet.providers.screen import Screen
@@ -68,7 +68,7 @@ class ClaudeCodeProvider(Provider):
 
     def is_permission(self, screen_: Screen) -> bool:
         asked = screen.read_screen(screen_) is TerminalStatus.WAITING_USER_ANSWER
-        return asked and dialogs.asks_for_leave(screen_.text)
+        return asked and dialogs.asks_for_permission(screen_.text)
 
     def dismiss_keys(self, screen_: Screen) -> tuple[str, ...]:
         if screen.read_screen(screen_) is not TerminalStatus.WAITING_USER_ANSWER:
@@ -104,7 +104,7 @@ class _Record:
 
     def __init__(self, folder: Path) -> None:
         self._hooks = Follower(folder / launch.HOOKS_FILE, Hooks(), read_hook)
-        self._transcript: Follower[Spending] | None = None
+        self._transcript: Follower[TranscriptTurn] | None = None
         self._calls: Transcripts | None = None
 
     def read(self, since: int) -> TurnRecord | None:
@@ -113,9 +113,9 @@ class _Record:
             return None
         path = Path(hooks.transcript)
         if hooks.transcript and (self._transcript is None or self._transcript.path != path):
-            self._transcript = Follower(path, Spending(), read_transcript)
-        spending = self._transcript.read() if self._transcript is not None else Spending()
-        record = hooks.since(since, spending)
+            self._transcript = Follower(path, TranscriptTurn(), read_transcript)
+        turn = self._transcript.read() if self._transcript is not None else TranscriptTurn()
+        record = hooks.since(since, turn)
         return replace(record, typed=hooks.previous >= since) if record is not None else None
 
     def actions(self, since: int) -> TurnActions | None:

@@ -1,6 +1,5 @@
-"""Claude Code's own account of its turns: what its hooks have written, and the usage in its transcript."""
+"""Claude Code's own record of its turns: what its hooks have written, and the tokens in its transcript."""
 
-import json
 import re
 import time
 from collections.abc import Mapping
@@ -9,10 +8,11 @@ from typing import Any, Final
 
 from quintet.api.status import FailureKind
 from quintet.providers.base import TurnFailure, TurnRecord, Usage, tokens_in
+from quintet.providers.json_lines import json_object, text_in
 from quintet.providers.reset_times import LIMITS, reset_time
 
 _SHELLS: Final = frozenset({"shell", "local_bash", "bash"})
-"""background work that goes on by itself; anything else will make the agent speak again"""
+"""background work that goes on by itself; any other kind makes the agent go on later"""
 _LIVE: Final = frozenset({"running", "pending", "in_progress", ""})
 _OWN_PROMPT = re.compile(
     r"\s*(?:<system-reminder>[^<]{0,1000})?<(?:task-notification>\s*<[a-z-]+>|(?:teammate|cross-session)-message\s+\w+=)"
@@ -71,44 +71,44 @@ class Hooks:
     passed: bool = False
     """that other turn is over: now comes its own, unless the other has dealt with it"""
 
-    def since(self, position: int, spending: "Spending") -> TurnRecord | None:
+    def since(self, position: int, turn: "TranscriptTurn") -> TurnRecord | None:
         """The last turn, where it began at or after a position."""
         if self.begun < 0 or self.begun < position:
             return None
-        usage = spending.usage(self.prompt)
-        if not self.ended and self.passed and spending.absorbed:
+        usage = turn.usage(self.prompt)
+        if not self.ended and self.passed and turn.absorbed:
             return TurnRecord(ended=True, last_message=self.message, usage=usage)
-        if not self.ended and spending.interrupted and spending.prompt == self.prompt:
+        if not self.ended and turn.interrupted and turn.prompt == self.prompt:
             return TurnRecord(ended=True, failure=TurnFailure(FailureKind.INTERRUPTED, "interrupted"), usage=usage)
-        ours = spending.prompt == self.prompt
-        if not self.ended or (ours and self.failure is None and 0 < self.stops <= spending.sent_back):
+        ours = turn.prompt == self.prompt
+        if not self.ended or (ours and self.failure is None and 0 < self.stops <= turn.sent_back):
             return TurnRecord(ended=False, usage=usage)
         message = self.message
         if message is None and self.failure is None and ours:
-            message = spending.said or None  # older hooks do not tell
+            message = turn.said or None  # older hooks do not tell
         # ours is one of the hooks at the end; another one may take long, and then send the agent back to work
-        final = self.failure is not None or (ours and spending.over)
+        final = self.failure is not None or (ours and turn.over)
         return TurnRecord(ended=True, last_message=message, failure=self.failure, usage=usage, final=final)
 
 
 def read_hook(hooks: Hooks, position: int, line: bytes) -> Hooks:
     """Take in one line. What is foreign or torn changes nothing."""
-    event = _object(line)
+    event = json_object(line)
     kind = event.get("hook_event_name")
     if kind == "UserPromptSubmit":
-        own = is_own_prompt(_text(event, "prompt"))
-        prompt = _text(event, "prompt_id")
+        own = is_own_prompt(text_in(event, "prompt"))
+        prompt = text_in(event, "prompt_id")
         return Hooks(
             begun=hooks.begun if own else position,
             previous=hooks.previous if own else hooks.begun,
-            session=_text(event, "session_id"),
-            transcript=_text(event, "transcript_path"),
+            session=text_in(event, "session_id"),
+            transcript=text_in(event, "transcript_path"),
             prompt=prompt,
             behind=not own and bool(prompt) and not hooks.ended and prompt == hooks.prompt,
         )
     if hooks.begun < 0 or not _ours(hooks, event):
         return hooks
-    message = _text(event, "last_assistant_message") or None
+    message = text_in(event, "last_assistant_message") or None
     if kind == "Stop" and hooks.behind:
         return replace(hooks, behind=False, passed=True, prompt="", message=message)
     if kind == "Stop":
@@ -122,7 +122,7 @@ def read_hook(hooks: Hooks, position: int, line: bytes) -> Hooks:
 
 def _ours(hooks: Hooks, event: Mapping[str, Any]) -> bool:
     """Whether an end is that of the last prompt's turn; older releases do not number their prompts."""
-    prompt = _text(event, "prompt_id")
+    prompt = text_in(event, "prompt_id")
     return not prompt or not hooks.prompt or prompt == hooks.prompt
 
 
@@ -130,7 +130,7 @@ def _works_on(event: Mapping[str, Any]) -> bool:
     """Whether something is under way in the background that the agent itself waits for."""
     tasks = event.get("background_tasks")
     return isinstance(tasks, list) and any(
-        isinstance(task, dict) and _text(task, "type") not in _SHELLS and _text(task, "status") in _LIVE
+        isinstance(task, dict) and text_in(task, "type") not in _SHELLS and text_in(task, "status") in _LIVE
         for task in tasks
     )
 
@@ -138,20 +138,20 @@ def _works_on(event: Mapping[str, Any]) -> bool:
 def _reason(event: Mapping[str, Any], message: str | None) -> TurnFailure:
     """Why a turn failed; Claude Code's own words name the time of a reset."""
     error = event.get("error")
-    kind = _text(error, "type") if isinstance(error, dict) else _text(event, "error")
-    text = " ".join((message or _text(event, "error_details") or kind or "the turn has failed").split())
+    kind = text_in(error, "type") if isinstance(error, dict) else text_in(event, "error")
+    text = " ".join((message or text_in(event, "error_details") or kind or "the turn has failed").split())
     known = _KINDS.get(kind, FailureKind.OTHER)
     if known in (FailureKind.SERVER_ERROR, FailureKind.OTHER) and _CONNECTION.search(text):
         known = FailureKind.CONNECTION
     if known is FailureKind.RATE_LIMIT and _NOT_USAGE not in text and _USAGE.search(text):
         known = FailureKind.USAGE_LIMIT
-    said = f"{text} {_text(event, 'error_details')}"
+    said = f"{text} {text_in(event, 'error_details')}"
     return TurnFailure(known, text, reset_time(said, time.time()) if known in LIMITS else None)
 
 
 @dataclass(frozen=True)
-class Spending:
-    """What the messages of a turn have cost, by id: Claude Code writes a message once for each of its parts."""
+class TranscriptTurn:
+    """The last turn in a transcript. Its messages are known by their ids: Claude Code writes one for each part."""
 
     prompt: str = ""
     """the id of the prompt whose turn is being read"""
@@ -188,43 +188,43 @@ class Spending:
         )
 
 
-def read_transcript(spending: Spending, position: int, line: bytes) -> Spending:  # noqa: ARG001 - a fold's signature
+def read_transcript(turn: TranscriptTurn, position: int, line: bytes) -> TranscriptTurn:  # noqa: ARG001 - a fold's signature
     """Take in one line of a transcript."""
     if not any(word in line for word in _WORDS):
-        return spending
-    entry = _object(line)
+        return turn
+    entry = json_object(line)
     attachment = entry.get("attachment")
     if isinstance(attachment, dict) and attachment.get("type") == "queued_command":
-        return replace(spending, absorbed=True)
+        return replace(turn, absorbed=True)
     if entry.get("subtype") == "turn_duration":
-        return replace(spending, over=True)
+        return replace(turn, over=True)
     message = entry.get("message")
     if not isinstance(message, dict):
-        return spending
+        return turn
     if entry.get("isMeta") and any(text.startswith(_SENT_BACK) for text in _texts(message)):
-        sent_back = spending.sent_back + (spending.answered or not spending.sent_back)
-        return replace(spending, sent_back=sent_back, answered=False, over=False)
+        sent_back = turn.sent_back + (turn.answered or not turn.sent_back)
+        return replace(turn, sent_back=sent_back, answered=False, over=False)
     if entry.get("type") == "user" and _is_typed(entry, message):
         if any(text.startswith(_INTERRUPTED) for text in _texts(message)):
-            return replace(spending, interrupted=True)
-        return Spending(prompt=_text(entry, "promptId"))
+            return replace(turn, interrupted=True)
+        return TranscriptTurn(prompt=text_in(entry, "promptId"))
     usage = message.get("usage")
     if entry.get("type") != "assistant" or entry.get("isSidechain") or not isinstance(usage, dict):
-        return spending
-    return _spoken(spending, message, _text(message, "id") or _text(entry, "uuid"), _usage(usage))
+        return turn
+    return _spoken(turn, message, text_in(message, "id") or text_in(entry, "uuid"), _usage(usage))
 
 
-def _spoken(spending: Spending, message: Mapping[str, Any], name: str, usage: Usage) -> Spending:
+def _spoken(turn: TranscriptTurn, message: Mapping[str, Any], name: str, usage: Usage) -> TranscriptTurn:
     """Take in a message of the agent's."""
     said = [text for text in _texts(message) if text]
-    if name in spending.messages:
-        spending.parts.extend(said)
+    if name in turn.messages:
+        turn.parts.extend(said)
     else:
-        spending = replace(spending, messages=spending.messages or {}, parts=said)
-    if spending.over or not spending.answered:
-        spending = replace(spending, answered=True, over=False)
-    spending.messages[name] = usage
-    return spending
+        turn = replace(turn, messages=turn.messages or {}, parts=said)
+    if turn.over or not turn.answered:
+        turn = replace(turn, answered=True, over=False)
+    turn.messages[name] = usage
+    return turn
 
 
 def _is_typed(entry: Mapping[str, Any], message: Mapping[str, Any]) -> bool:
@@ -241,7 +241,7 @@ def _texts(message: Mapping[str, Any]) -> list[str]:
     if isinstance(content, str):
         return [content]
     blocks = content if isinstance(content, list) else []
-    return [_text(block, "text") for block in blocks if isinstance(block, dict)]
+    return [text_in(block, "text") for block in blocks if isinstance(block, dict)]
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage:
@@ -250,16 +250,3 @@ def _usage(usage: Mapping[str, Any]) -> Usage:
         for name in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
     )
     return Usage(fresh + written + cached, cached, output)
-
-
-def _object(line: bytes) -> dict[str, Any]:
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _text(source: Mapping[str, Any], name: str) -> str:
-    value = source.get(name)
-    return value if isinstance(value, str) else ""

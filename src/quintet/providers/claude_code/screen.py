@@ -1,4 +1,4 @@
-"""How Claude Code stands, read from one frame.
+"""The status of Claude Code, read from its screen.
 
 Every release draws the same frame from the bottom up: the footer, the composer (a prompt glyph between two
 rules), above it the live row while a turn runs (not always while an answer streams: then the footer tells), above

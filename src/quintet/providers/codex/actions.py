@@ -1,6 +1,5 @@
 """What Codex did in its last turn: the tool calls in a rollout, and how they ended."""
 
-import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
@@ -8,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from quintet.actions import Action, ActionKind, ActionLog, action
+from quintet.providers.json_lines import as_object, json_object, text_in
 
 _WORDS: Final = (b"_call", b'"item_completed"', b'"task_started"', b'"turn_started"')
 _BEGIN: Final = frozenset({"task_started", "turn_started"})
@@ -51,17 +51,12 @@ def read_call(calls: TurnCalls, position: int, line: bytes) -> TurnCalls:  # noq
     """Take in one line of a rollout. What is foreign, torn or of no interest changes nothing."""
     if len(line) > _LARGEST or not any(word in line for word in _WORDS):
         return calls
-    try:
-        entry = json.loads(line)
-    except (ValueError, RecursionError):
-        return calls
-    payload = entry.get("payload") if isinstance(entry, dict) else None
-    if not isinstance(payload, dict):
-        return calls
-    kind = _text(payload, "type")
+    entry = json_object(line)
+    payload = as_object(entry.get("payload"))
+    kind = text_in(payload, "type")
     if entry.get("type") == "event_msg":
         if kind in _BEGIN:
-            return TurnCalls(turn=_text(payload, "turn_id"), begun=True)
+            return TurnCalls(turn=text_in(payload, "turn_id"), begun=True)
         if kind == "item_completed" and calls.begun:
             _take_item(calls, payload)
     elif entry.get("type") != "response_item" or not calls.begun:
@@ -69,20 +64,20 @@ def read_call(calls: TurnCalls, position: int, line: bytes) -> TurnCalls:  # noq
     elif kind in _CALLS:
         _take_call(calls, payload)
     elif kind.endswith("_call_output"):
-        _take_output(calls, _text(payload, "call_id"), payload.get("output"))
+        _take_output(calls, text_in(payload, "call_id"), payload.get("output"))
     return calls
 
 
 def _take_call(calls: TurnCalls, payload: Mapping[str, Any]) -> None:
-    name, call = _text(payload, "name"), _text(payload, "call_id")
+    name, call = text_in(payload, "name"), text_in(payload, "call_id")
     given = _object(payload.get("arguments"))
-    if _text(payload, "type") == "local_shell_call":
+    if text_in(payload, "type") == "local_shell_call":
         name, given = "local_shell", _object(payload.get("action"))
-    elif _text(payload, "type") == "web_search_call":
+    elif text_in(payload, "type") == "web_search_call":
         name = "web_search"
     if name == "write_stdin" and (known := calls.sessions.get(str(given.get("session_id")))):
         calls.sessions[f"call {call}"] = known
-    elif found := list(_actions(name, given, _text(payload, "input"))):
+    elif found := list(_actions(name, given, text_in(payload, "input"))):
         calls.log.add(call, *found)
 
 
@@ -92,9 +87,9 @@ def _actions(name: str, given: Mapping[str, Any], text: str) -> Iterator[Action]
         patch = command.lstrip().startswith(_PATCH)
         yield from _patched(command) if patch else [action(ActionKind.COMMAND, command)]
     elif name == _PATCH:
-        yield from _patched(text or _text(given, "input"))
+        yield from _patched(text or text_in(given, "input"))
     elif name == "view_image":
-        yield action(ActionKind.READ, _text(given, "path"))
+        yield action(ActionKind.READ, text_in(given, "path"))
     elif name and name not in _NO_WORK:
         yield action(ActionKind.TOOL, name)
 
@@ -106,7 +101,7 @@ def _patched(patch: str) -> list[Action]:
 def _take_output(calls: TurnCalls, call: str, output: Any) -> None:
     """What a tool has answered: whether it ran at all, and how its command ended."""
     told = _object(output)
-    text = output if isinstance(output, str) else _text(told, "output")
+    text = output if isinstance(output, str) else text_in(told, "output")
     if call in calls.log and _REFUSED.match(text[:_HEAD]):
         calls.log.refused(call)
         return
@@ -122,15 +117,15 @@ def _take_output(calls: TurnCalls, call: str, output: Any) -> None:
 
 def _take_item(calls: TurnCalls, payload: Mapping[str, Any]) -> None:
     """A finished item: newer releases tell in it of every command and every changed file, whoever asked for it."""
-    item, turn = _object(payload.get("item")), _text(payload, "turn_id")
-    call, kind = _text(item, "id"), _text(item, "type")
+    item, turn = _object(payload.get("item")), text_in(payload, "turn_id")
+    call, kind = text_in(item, "id"), text_in(item, "type")
     code = item.get("exit_code")
     if kind == "CommandExecution":
         ours = not turn or not calls.turn or turn == calls.turn
-        if call not in calls.log and ours and _text(item, "source") != "user_shell":
+        if call not in calls.log and ours and text_in(item, "source") != "user_shell":
             calls.log.add(call, action(ActionKind.COMMAND, _command(item.get("command"))))
         calls.log.ended(call, code if type(code) is int else None)
-    elif kind == "FileChange" and _text(item, "status") == "completed":
+    elif kind == "FileChange" and text_in(item, "status") == "completed":
         changed = [action(ActionKind.CHANGE, path) for path in _object(item.get("changes"))]
         if changed:
             calls.log.add(call, *changed)
@@ -148,14 +143,4 @@ def _command(raw: Any) -> str:
 
 def _object(raw: Any) -> dict[str, Any]:
     """An object, or the one that a text spells."""
-    if isinstance(raw, str) and raw.startswith("{"):
-        try:
-            raw = json.loads(raw)
-        except (ValueError, RecursionError):
-            return {}
-    return raw if isinstance(raw, dict) else {}
-
-
-def _text(source: Mapping[str, Any], name: str) -> str:
-    value = source.get(name)
-    return value if isinstance(value, str) else ""
+    return json_object(raw) if isinstance(raw, str) and raw.startswith("{") else as_object(raw)

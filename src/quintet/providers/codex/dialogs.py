@@ -34,18 +34,18 @@ KNOWN: Final = (
     ),
 )
 
-_LEAVE = re.compile(r"^[› ] 1\. Yes, [^()\n]{1,80} \(y\)$", re.MULTILINE)
-_LEAVE_KEYS = "Press enter to confirm or esc to cancel"
+_PERMISSION = re.compile(r"^[› ] 1\. Yes, [^()\n]{1,80} \(y\)$", re.MULTILINE)
+_PERMISSION_KEYS = "Press enter to confirm or esc to cancel"
 
 
-def asks_for_leave(text: str) -> bool:
+def asks_for_permission(text: str) -> bool:
     """Whether the dialog is an approval, of a command or of edits: its first option names the key that says yes.
 
     An agent's own question has options of the agent's choice, but other keys in its last row.
     """
     rows = rows_of(text)
     keys = " ".join(" ".join(rows[-2:]).split())  # two rows in a narrow pane
-    return keys.endswith(_LEAVE_KEYS) and _LEAVE.search("\n".join(rows)) is not None
+    return keys.endswith(_PERMISSION_KEYS) and _PERMISSION.search("\n".join(rows)) is not None
 
 
 _LOADING = re.compile(r"│ model:\s+loading\b")

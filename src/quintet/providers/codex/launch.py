@@ -1,4 +1,4 @@
-"""How Codex is started. The user's settings and login are used as they are: every change travels in `-c`."""
+"""How Codex is started. The user's settings and login are used as they are: all changes are `-c` options."""
 
 import json
 import os
@@ -60,13 +60,13 @@ def plan(launch: Launch) -> LaunchPlan:
     args, instructions = take_instructions(launch.args)
     if instructions is None:
         instructions = config.get("developer_instructions")
-    told = [instructions.strip() if isinstance(instructions, str) else "", launch.instructions.strip(), own]
+    texts = [instructions.strip() if isinstance(instructions, str) else "", launch.instructions.strip(), own]
     settings: dict[str, Any] = {
         "check_for_update_on_startup": False,
         # the user has started the run there; the question would end in the user's own config.toml
         "projects": {str(launch.cwd): {"trust_level": "trusted"}},
         "notice": {"hide_rate_limit_model_nudge": True},
-        "developer_instructions": "\n\n".join(filter(None, told)),
+        "developer_instructions": "\n\n".join(filter(None, texts)),
     }
     argv = [program, "resume", conversation] if conversation else [program]
     argv += _flags(launch, known)
@@ -88,7 +88,7 @@ def _flags(launch: Launch, known: str) -> list[str]:
 
 
 def try_flags(launch: Launch) -> StartRefused | None:
-    """Codex looks at all its flags before it tells its release."""
+    """Ask for the release: Codex checks all its flags before it answers."""
     program = find_program(CODEX, launch.env)
     flags = [*_flags(launch, help_of(program, launch.env)), *launch.args]
     said = refusal([program, *flags, "--version"], launch.env, launch.cwd)
@@ -129,7 +129,7 @@ def take_instructions(args: Sequence[str]) -> tuple[list[str], str | None]:
 
 
 def _value(text: str) -> str:
-    """What Codex makes of a setting on its command line: TOML, or else the words themselves."""
+    """The value of a setting on the command line, as Codex reads it: TOML, or else the text itself."""
     try:
         return str(tomllib.loads(f"value = {text}")["value"])
     except ValueError:

@@ -65,7 +65,7 @@ class CodexProvider(Provider):
 
     def is_permission(self, screen_: Screen) -> bool:
         asked = screen.read_screen(screen_) is TerminalStatus.WAITING_USER_ANSWER
-        return asked and dialogs.asks_for_leave(screen_.text)
+        return asked and dialogs.asks_for_permission(screen_.text)
 
     def escape(self, message: str) -> str:
         """Keep the first word from being a command, and the last from opening a list that would take the Enter.
@@ -104,14 +104,14 @@ class _Search:
 
     def __init__(self, folder: Path) -> None:
         self._notes = launch.Notes.read(folder)
-        self._barren: dict[Path, int] = {}
+        self._not_ours: dict[Path, int] = {}
         self._found: Follower[Rollout] | None = None
         self._calls: Follower[TurnCalls] | None = None
 
     def find(self) -> Follower[Rollout] | None:
         notes = self._notes
         if self._found is None and notes is not None:
-            path = find_rollout(Path(notes.home), notes.mark, notes.launched, self._barren)
+            path = find_rollout(Path(notes.home), notes.mark, notes.launched, self._not_ours)
             self._found = Follower(path, Rollout(), read_line) if path is not None else None
         return self._found
 

@@ -1,4 +1,4 @@
-"""Codex's own account of its turns: the lines of a rollout file, folded into the last turn."""
+"""Codex's own record of its turns: the lines of a rollout file, folded into the last turn."""
 
 import json
 import time
@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from quintet.api.status import FailureKind
 from quintet.providers.base import TurnFailure, TurnRecord, Usage, tokens_in
+from quintet.providers.json_lines import as_object, json_object, text_in
 from quintet.providers.reset_times import LIMITS, reset_time
 
 _HEAD: Final = 240
@@ -77,14 +78,14 @@ def read_line(rollout: Rollout, position: int, line: bytes) -> Rollout:
     if _EVENT not in line[:_HEAD]:
         return rollout
     payload, said_at = _payload(line)
-    kind = _text(payload, "type")
+    kind = text_in(payload, "type")
     if kind in _BEGIN:
         return replace(
             Rollout(
                 total=rollout.total, before=rollout.total, prompts=rollout.prompts, prompt_kind=rollout.prompt_kind
             ),
             begun=position,
-            turn=_text(payload, "turn_id"),
+            turn=text_in(payload, "turn_id"),
         )
     if _is_prompt(kind, payload) and rollout.prompt_kind in ("", kind):
         return replace(rollout, prompts=(rollout.prompts[1], position), prompt_kind=kind)
@@ -106,7 +107,7 @@ def read_line(rollout: Rollout, position: int, line: bytes) -> Rollout:
             else (None if message else rollout.failure or _SILENT),
         )
     if kind == "turn_aborted":
-        reason = TurnFailure(FailureKind.INTERRUPTED, _text(payload, "reason") or "interrupted")
+        reason = TurnFailure(FailureKind.INTERRUPTED, text_in(payload, "reason") or "interrupted")
         return replace(rollout, ended=True, message=None, failure=reason)
     return rollout
 
@@ -115,21 +116,16 @@ def _is_prompt(kind: str, payload: dict[str, Any]) -> bool:
     """Whether a line tells of something that was typed: `user_message` (0.149), `item_completed` (0.166)."""
     item = payload.get("item")
     if kind == "item_completed" and isinstance(item, dict):
-        return _text(item, "type") == "UserMessage"
-    return kind == "user_message" and _text(payload, "kind") in ("", "plain")
+        return text_in(item, "type") == "UserMessage"
+    return kind == "user_message" and text_in(payload, "kind") in ("", "plain")
 
 
 def _payload(line: bytes) -> tuple[dict[str, Any], float]:
     """What an event says, and when it was said."""
+    entry = json_object(line)
+    payload = as_object(entry.get("payload")) if entry.get("type") == "event_msg" else {}
     try:
-        entry = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}, 0.0
-    payload = entry.get("payload") if isinstance(entry, dict) and entry.get("type") == "event_msg" else None
-    if not isinstance(payload, dict):
-        return {}, 0.0
-    try:
-        return payload, datetime.fromisoformat(_text(entry, "timestamp")).timestamp()
+        return payload, datetime.fromisoformat(text_in(entry, "timestamp")).timestamp()
     except (ValueError, OverflowError):
         return payload, time.time()
 
@@ -141,8 +137,7 @@ def _ours(rollout: Rollout, payload: dict[str, Any]) -> bool:
 
 
 def _total(payload: dict[str, Any]) -> Usage | None:
-    info = payload.get("info")
-    total = info.get("total_token_usage") if isinstance(info, dict) else None
+    total = as_object(payload.get("info")).get("total_token_usage")
     if not isinstance(total, dict):
         return None
     numbers = [total.get(name) for name in ("input_tokens", "cached_input_tokens", "output_tokens")]
@@ -151,12 +146,7 @@ def _total(payload: dict[str, Any]) -> Usage | None:
 
 def _reason(error: dict[str, Any], said_at: float) -> TurnFailure:
     """Why a turn failed; Codex's own words name the time of a reset."""
-    text = " ".join((_text(error, "message") or "the turn has failed").split())
+    text = " ".join((text_in(error, "message") or "the turn has failed").split())
     hints = f"{json.dumps(error.get('codex_error_info'))} {text}".lower()
     kind = next((name for words, name in _KINDS if any(word in hints for word in words)), FailureKind.OTHER)
     return TurnFailure(kind, text, reset_time(text, said_at) if kind in LIMITS else None)
-
-
-def _text(source: dict[str, Any], name: str) -> str:
-    value = source.get(name)
-    return value if isinstance(value, str) else ""

@@ -1,16 +1,17 @@
 """Which rollout file is that of a terminal: the one whose instructions carry the terminal's mark.
 
-Codex names a rollout after a thread id that nobody tells us, and five agents in one directory look alike. So the
+Codex names a rollout after a thread id that we do not know, and five agents in one directory look alike. So the
 profile that Codex is given ends with a mark, which Codex copies into the head of its rollout. Threads that it
 starts for itself (a title, a helper) may carry it too; those do not say that they come from the command line.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
+
+from quintet.providers.json_lines import as_object, json_object
 
 HEAD_BYTES: Final = 2 << 20
 _SLACK_SECONDS: Final = 5.0
@@ -22,18 +23,18 @@ def mark(terminal_id: str) -> str:
     return f"[quintet terminal {terminal_id}]"
 
 
-def find_rollout(home: Path, wanted: str, launched: float, barren: dict[Path, int]) -> Path | None:
-    """The rollout with a mark, written since the launch. `barren` remembers files that are somebody else's."""
+def find_rollout(home: Path, wanted: str, launched: float, not_ours: dict[Path, int]) -> Path | None:
+    """The rollout with a mark, written since the launch. `not_ours` remembers the files of other terminals."""
     for path in _candidates(home, launched):
         try:
             size = path.stat().st_size
         except OSError:
             continue
-        if barren.get(path, -1) >= min(size, HEAD_BYTES):
+        if not_ours.get(path, -1) >= min(size, HEAD_BYTES):
             continue
         if is_marked(_head(path), wanted):
             return path
-        barren[path] = size
+        not_ours[path] = size
     return None
 
 
@@ -49,7 +50,7 @@ def is_marked(head: bytes, wanted: str) -> bool:
     if _payload(lines[0]).get("source") not in ("cli", None):
         return False
     word = wanted.encode()
-    # only what Codex was told to be counts: an agent that lists processes sees the marks of all
+    # only the instructions count: an agent that lists processes sees the marks of all
     return any(_payload(line).get("role") == "developer" for line in lines if word in line)
 
 
@@ -75,9 +76,4 @@ def _head(path: Path) -> bytes:
 
 
 def _payload(line: bytes) -> dict[str, Any]:
-    try:
-        entry = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    payload = entry.get("payload") if isinstance(entry, dict) else None
-    return payload if isinstance(payload, dict) else {}
+    return as_object(json_object(line).get("payload"))

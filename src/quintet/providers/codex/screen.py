@@ -1,4 +1,4 @@
-"""How Codex stands, read from one frame.
+"""The status of Codex, read from its screen.
 
 Every release draws the same frame from the bottom up: the footer, the composer (`›` at the left edge), above it
 the live row while a turn runs, above that the transcript. What an agent writes is indented, so a mark at the

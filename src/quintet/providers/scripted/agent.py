@@ -269,7 +269,7 @@ class ScriptedAgent:
             _append(self.record, event)
 
     def log(self, **event: Any) -> None:
-        """Tell whoever wants to know afterwards what this agent has got and given."""
+        """Add a line to the scenario's log: which prompts came, and which responses were written."""
         if self.part.log:
             _append(Path(self.part.log), {"at": time.time(), "role": self.role, **event})
 

@@ -1,4 +1,4 @@
-"""What comes from the keyboard: typed keys and bracketed pastes, told apart."""
+"""Reads the keyboard: typed keys and bracketed pastes are different events."""
 
 import codecs
 import os

@@ -1,6 +1,5 @@
 """How the server drives the scripted agent."""
 
-import json
 import sys
 from collections.abc import Mapping
 from dataclasses import fields
@@ -11,6 +10,7 @@ from quintet.actions import ActionKind, TurnActions, action, bounded
 from quintet.api.status import FailureKind, TerminalStatus
 from quintet.errors import ConfigError, ServerError
 from quintet.providers.base import Dialog, Launch, LaunchPlan, Provider, TurnFailure, TurnRecord, Usage, tokens_in
+from quintet.providers.json_lines import as_object, json_object, text_in
 from quintet.providers.registration import Registration
 from quintet.providers.reset_times import LATEST
 from quintet.providers.screen import Screen
@@ -22,7 +22,7 @@ RECORD: Final = "record.jsonl"
 
 
 class ScriptedProvider(Provider):
-    """The shipped fake: everything about it is real but the mind."""
+    """The scripted agent: a real program in a real terminal, without a model."""
 
     registration: ClassVar[Registration] = SCRIPTED
     prompts: ClassVar[tuple[str, ...]] = (screen_marks.PROMPT,)
@@ -101,11 +101,11 @@ class ScriptedProvider(Provider):
     def read_actions(self, folder: Path, since: int) -> TurnActions | None:
         found: TurnActions | None = None
         for event in _events(folder / RECORD, since):
-            kind, code = _text(event, "kind"), event.get("exit_code")
+            kind, code = text_in(event, "kind"), event.get("exit_code")
             if event.get("event") == "begin":
                 found = TurnActions()
             elif event.get("event") == "action" and found is not None and kind in set(ActionKind):
-                done = action(ActionKind(kind), _text(event, "text"), code if type(code) is int else None)
+                done = action(ActionKind(kind), text_in(event, "text"), code if type(code) is int else None)
                 found += bounded([done])
         return found
 
@@ -115,7 +115,7 @@ class ScriptedProvider(Provider):
             if event.get("event") == "begin":
                 found = TurnRecord(ended=False, typed=found is not None)
             elif event.get("event") == "end" and found is not None:
-                found = TurnRecord(True, _text(event, "reply"), _failure(event), _usage(event), typed=found.typed)
+                found = TurnRecord(True, text_in(event, "reply"), _failure(event), _usage(event), typed=found.typed)
         return found
 
 
@@ -124,7 +124,7 @@ def _events(record: Path, since: int) -> list[dict[str, Any]]:
     try:
         with record.open("rb") as file:
             file.seek(since)
-            return [_event(line) for line in file.read().split(b"\n")[:-1]]
+            return [json_object(line) for line in file.read().split(b"\n")[:-1]]
     except FileNotFoundError:
         return []
 
@@ -134,41 +134,26 @@ def _turns_begun(record: Path) -> int:
         lines = record.read_bytes().splitlines()
     except FileNotFoundError:
         return 0
-    numbers = (_event(line).get("turn") for line in reversed(lines))  # the last line may be torn: its writer was killed
+    # the last line may be torn: its writer was killed
+    numbers = (json_object(line).get("turn") for line in reversed(lines))
     return next((number for number in numbers if type(number) is int), 0)
 
 
-def _event(line: bytes) -> dict[str, Any]:
-    """A line of the record; nothing where it is torn or foreign."""
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _text(event: Mapping[str, Any], name: str) -> str:
-    value = event.get(name)
-    return value if isinstance(value, str) else ""
-
-
 def _failure(event: Mapping[str, Any]) -> TurnFailure | None:
-    told = event.get("failed")
-    if not isinstance(told, dict):
+    failed = event.get("failed")
+    if not isinstance(failed, dict):
         return None
-    kind, ends = _text(told, "kind"), told.get("resets_at")
+    kind, ends = text_in(failed, "kind"), failed.get("resets_at")
     return TurnFailure(
         FailureKind(kind) if kind in set(FailureKind) else FailureKind.OTHER,
-        _text(told, "text"),
+        text_in(failed, "text"),
         ends if isinstance(ends, float) and 0.0 <= ends < LATEST else None,
     )
 
 
 def _usage(event: Mapping[str, Any]) -> Usage | None:
-    told = event.get("usage")
-    if not isinstance(told, dict) or not told:
-        return None
-    return Usage(*(tokens_in(told.get(field.name)) for field in fields(Usage)))
+    usage = as_object(event.get("usage"))
+    return Usage(*(tokens_in(usage.get(field.name)) for field in fields(Usage))) if usage else None
 
 
 PROVIDER: Final = ScriptedProvider()

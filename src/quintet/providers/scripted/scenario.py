@@ -25,7 +25,7 @@ ACTIONS: Final = {
     "save_prompt": "write the prompt, as it arrived, to a file",
     "reply": "the response: printed, and written to the file that the prompt asks for",
     "when": "\"pass\" or \"fail\": do `then`, else `else`, by the last command's exit code",
-    "ask_permission": "ask for leave, and wait for y or Enter; n ends the turn",
+    "ask_permission": "ask for permission, and wait for y or Enter; n ends the turn",
     "ask_question": "let the user choose, and wait for a digit or Enter",
     "fail": "end without an answer: usage_limit or rate_limit (for `seconds`), login, server_error, connection, other",
     "hang": "stay at work for ever",

@@ -1,4 +1,4 @@
-"""Who may talk to the server. Asked before anything else, on every method and on the event stream."""
+"""Who may use the server: checked before anything else, for every request and the event stream."""
 
 import ipaddress
 import json
@@ -18,12 +18,12 @@ TOKEN_NEEDED: Final = (
 )
 _MOST_DIGITS: Final = 18
 _ONCE: Final = ("host", "origin", "authorization", "sec-fetch-site")
-"""headers of which somebody between could read another one than we do, if there were two"""
+"""headers that must not come twice: a proxy could read another one than we do"""
 _HEADERS: Final = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
 
 
-class Guard:
-    """Refuses foreign Host and Origin headers (DNS rebinding, CSRF), and whoever lacks the token."""
+class AccessGuard:
+    """Refuses foreign Host and Origin headers (DNS rebinding, CSRF), and requests without the token."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Guard:
         self._token = token.encode()
         self._hosts = {host.lower() for host in (*LOOPBACK, *hosts)}
         self._any_address = any_address
-        """a name can be made to point here by anybody, an address cannot"""
+        """whether any address is right as a Host: anybody can make a name point here, but no address"""
         self._open_paths = open_paths
         """what needs no token: for instance a page's own files, which a browser fetches before the page can send one"""
         self._read_only = read_only
@@ -52,7 +52,7 @@ class Guard:
         reading = scope.get("method") in ("GET", "HEAD")
         refusal = self._refusal(headers, is_open=reading and scope["path"] in self._open_paths)
         if refusal is None and self._read_only and not reading:
-            refusal = 405, "This server only shows"
+            refusal = 405, "This server is read-only"
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
         elif refusal is not None:
@@ -108,7 +108,7 @@ async def _refuse(send: Send, status: int, detail: str) -> None:
 
 
 def _bounded(receive: Receive) -> Receive:
-    """A body without a length is cut off where it is too long; what is left of it is no JSON."""
+    """Cut off a body without a length where it is too long; the rest of it is no JSON."""
     seen = 0
 
     async def bounded() -> Message:

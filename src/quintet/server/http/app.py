@@ -1,4 +1,4 @@
-"""The HTTP application."""
+"""The HTTP application: its routes, its error answers, and what starts and ends with it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -15,7 +15,7 @@ from starlette.status import HTTP_405_METHOD_NOT_ALLOWED
 
 from quintet import __version__
 from quintet.errors import QuintetError
-from quintet.server.http.access import Guard
+from quintet.server.http.access import AccessGuard
 from quintet.server.http.routes import router
 from quintet.server.refusals import Refusal
 from quintet.server.terminal.session_manager import SessionManager
@@ -23,17 +23,17 @@ from quintet.server.tmux.errors import TmuxError
 
 
 class PageRoutes(Protocol):
-    """What people look at, brought by whoever starts the server: this room knows nothing of runs."""
+    """Routes that show runs, given by whoever starts the server: this room knows nothing of runs."""
 
     @property
     def router(self) -> APIRouter: ...
 
     @property
     def open_paths(self) -> frozenset[str]:
-        """What holds no secret and is given without a token."""
+        """Paths that hold no secret and need no token."""
 
     async def watch(self, tell: Callable[..., None], watched: Callable[[], bool]) -> None:
-        """Add to the events for as long as the server lives."""
+        """Add events while the server runs."""
 
 
 def create_app(
@@ -75,7 +75,7 @@ def create_app(
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_middleware(
-        Guard,
+        AccessGuard,
         token=token,
         hosts=tuple(hosts),
         any_address=any_address,
@@ -86,13 +86,13 @@ def create_app(
 
 
 async def _refused(request: Request, error: Exception) -> JSONResponse:  # noqa: ARG001 - FastAPI's signature
-    """A refusal has its status; tmux failing is our fault; anything else, such as a missing CLI, is the user's."""
+    """A refusal has its own status. A failure of tmux is our fault, anything else (a missing CLI) the user's."""
     status = error.status if isinstance(error, Refusal) else 500 if isinstance(error, TmuxError) else 400
     return JSONResponse({"detail": str(error)}, status)
 
 
 async def _http_error(request: Request, error: Exception) -> JSONResponse:
-    """Starlette's own refusals. Of a path's methods it names only those of the first route; `Allow` has all."""
+    """Starlette's own refusals; `Allow` has all methods of a path, where Starlette names those of the first route."""
     if not isinstance(error, HTTPException):
         raise error
     headers = dict(error.headers or {})

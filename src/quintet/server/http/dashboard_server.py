@@ -1,4 +1,4 @@
-"""The dashboard's own server: it shows the terminals of all runs, and takes no order."""
+"""The dashboard's own server: it shows the terminals of all runs and changes nothing."""
 
 import secrets
 from collections.abc import Callable
@@ -19,7 +19,7 @@ _SHORTEST: Final = 32
 def serve_dashboard(
     pages: PageRoutes, port: int, tell: Callable[[str], None], state_folder: StateFolder | None = None
 ) -> None:
-    """Serve until a signal comes; tells the address with the token in its fragment, which browsers never send."""
+    """Serve until a signal comes; `tell` gets the address with the token in its fragment, which browsers never send."""
     state_folder = state_folder or StateFolder()
     token = _token(state_folder)
     app = create_app(lambda: SessionManager(state_folder, passive=True), token=token, pages=pages, read_only=True)

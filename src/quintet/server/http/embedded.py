@@ -1,4 +1,4 @@
-"""The server inside a run: a thread of this process, on a free loopback port, with a token that nobody else knows."""
+"""The terminal server inside a run: a thread of this process, on a free loopback port, with a random token."""
 
 import json
 import os
@@ -27,7 +27,7 @@ LAST_EVENTS_SECONDS: Final = 1.5
 
 
 class EmbeddedServer:
-    """Serves only the sessions that it is given and those that are created through it. Terminals outlive it."""
+    """Serves the sessions that it is given and those that are created through it. Its terminals outlive it."""
 
     def __init__(
         self,

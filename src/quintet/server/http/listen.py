@@ -1,4 +1,4 @@
-"""The socket, and uvicorn on it: shared by `quintet serve` and the server inside a run."""
+"""The listening socket and the uvicorn server on it, for all servers of Quintet."""
 
 import socket
 from typing import Final
@@ -50,7 +50,7 @@ class QuintetServer(uvicorn.Server):
 
 
 def make_server(app: FastAPI) -> QuintetServer:
-    """uvicorn, silent: an access log would hold prompts."""
+    """A uvicorn server that logs nothing: an access log would hold prompts."""
     return QuintetServer(
         uvicorn.Config(
             app,

@@ -1,4 +1,4 @@
-"""The separate server: `quintet serve`."""
+"""The terminal server by itself: `quintet serve`."""
 
 import ipaddress
 import os
@@ -25,7 +25,7 @@ OPEN_PATHS: Final = frozenset({"/health"})
 
 
 class Served(NamedTuple):
-    """What the user is told when the server listens."""
+    """How to reach a server that listens now."""
 
     url: str
     token: str
@@ -42,7 +42,7 @@ def serve(
     *,
     no_token: bool = False,
 ) -> None:
-    """Serve all sessions of this user until a signal comes; tells its address when it listens."""
+    """Serve all sessions of this user until a signal comes; `tell` gets its address when it listens."""
     loopback = _is_loopback(host)
     token = _token(host, loopback=loopback, no_token=no_token)
     state_folder = StateFolder()
@@ -61,7 +61,7 @@ def serve(
         open_paths=OPEN_PATHS,
     )
     with ExitStack() as kept:
-        kept.enter_context(_unwound_at_the_end())
+        kept.enter_context(_exit_on_sigterm())
         listener = kept.enter_context(bind(host, port, listening=False))
         address, number = listener.getsockname()[:2]
         # before it listens: a client that reaches it finds the token
@@ -75,8 +75,8 @@ def serve(
 
 
 @contextmanager
-def _unwound_at_the_end() -> Iterator[None]:
-    """Let SIGTERM, which uvicorn raises again after its own shutdown, end the process by way of what is to be done."""
+def _exit_on_sigterm() -> Iterator[None]:
+    """Exit normally on SIGTERM, which uvicorn raises again after its shutdown: so that the token file is removed."""
     before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         yield

@@ -1,6 +1,6 @@
-"""The tokens of `quintet serve`: a private file for each server, which it keeps locked for as long as it lives.
+"""The tokens of `quintet serve`: a private file for each server, which it keeps locked while it runs.
 
-The lock is what a client goes by: a file that a killed server has left names a port that may belong to anybody now.
+A client uses only a locked file: one that a killed server has left names a port that may belong to anybody now.
 """
 
 import fcntl
@@ -20,13 +20,13 @@ from quintet.server.state_folder import default_root, make_private
 
 FOLDER: Final = "servers"
 LOCK_SECONDS: Final = 2.0
-"""how long a server waits for its lock: a client that looks holds it for a moment"""
+"""how long a server waits for its lock: a client that reads the file holds it for a moment"""
 _LOCALHOST: Final = ("127.0.0.1", "::1")
 _MOST_BYTES: Final = 4096
 
 
 class ServerAddress(NamedTuple):
-    """A server of this user that is at work."""
+    """A running server of this user."""
 
     url: str
     token: str
@@ -34,15 +34,15 @@ class ServerAddress(NamedTuple):
 
 @contextmanager
 def publish_token(root: Path, address: str, port: int, token: str) -> Iterator[Path]:
-    """Keep a server's token where its owner's commands find it, until the block ends."""
+    """Store a server's token where its owner's commands find it, until the block ends."""
     make_private(root / FOLDER)
-    _sweep(root / FOLDER)
+    _remove_stale(root / FOLDER)
     path = _path(root, address, port)
     descriptor = _lock(path)
     try:
-        word = json.dumps({"url": _url(address, port), "token": token, "pid": os.getpid()}) + "\n"
+        content = json.dumps({"url": _url(address, port), "token": token, "pid": os.getpid()}) + "\n"
         os.ftruncate(descriptor, 0)
-        os.write(descriptor, word.encode())
+        os.write(descriptor, content.encode())
         yield path
     finally:
         with suppress(OSError):
@@ -53,7 +53,7 @@ def publish_token(root: Path, address: str, port: int, token: str) -> Iterator[P
 def find_server(url: str, root: Path | None = None) -> ServerAddress | None:
     """The server of this user at an address of this machine; None where there is none, or where it has no token.
 
-    Its own address comes with the token: where `localhost` leads is not for this user alone to say.
+    The answer has the server's own address: `localhost` may lead to another one.
     """
     try:
         parts = urlsplit(url)
@@ -70,7 +70,7 @@ def find_server(url: str, root: Path | None = None) -> ServerAddress | None:
 
 
 def find_token(url: str, root: Path | None = None) -> str:
-    """The token of the server at an address, asked for anew with every request; empty where it must not be sent."""
+    """The token of the server at an address, looked up for every request; empty where it must not be sent."""
     try:
         found = find_server(url, root)
     except ServerError:
@@ -89,7 +89,7 @@ def _path(root: Path, address: str, port: int) -> Path:
 
 
 def _lock(path: Path) -> int:
-    """The file of that name, ours alone and locked."""
+    """A handle of the file, which belongs to this user and is locked by this process."""
     deadline = time.monotonic() + LOCK_SECONDS
     while True:
         try:
@@ -97,7 +97,7 @@ def _lock(path: Path) -> int:
         except OSError as error:
             raise ServerError(f"{path}: cannot be written ({error.strerror}); remove it") from None
         try:
-            _check(path, descriptor)
+            _check_owner(path, descriptor)
             os.fchmod(descriptor, 0o600)
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_at(path, descriptor):  # else a server that has just ended has removed it
@@ -120,20 +120,20 @@ def _is_at(path: Path, descriptor: int) -> bool:
         return False
 
 
-def _check(path: Path, descriptor: int) -> None:
+def _check_owner(path: Path, descriptor: int) -> None:
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode) or found.st_uid != os.getuid():
         raise ServerError(f"{path}: is not a file of yours; remove it and start the server again")
 
 
 def _read(path: Path, url: str) -> str:
-    """The token in a file, where its server lives."""
+    """The token in a file, where its server runs."""
     try:
         with _opened(path) as descriptor:
             if not _is_locked(descriptor):
                 return ""
-            word = json.loads(os.read(descriptor, _MOST_BYTES))
-        token = word["token"] if word["url"] == url else ""
+            content = json.loads(os.read(descriptor, _MOST_BYTES))
+        token = content["token"] if content["url"] == url else ""
     except (FileNotFoundError, ValueError, TypeError, KeyError, RecursionError):
         return ""  # there is none, or it is being written; the next request looks again
     except OSError as error:
@@ -156,13 +156,10 @@ def read_private(path: Path) -> str:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[int]:
-    """A handle of a file of this user's, to read; a link is refused."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        _check(path, descriptor)
-        yield descriptor
-    finally:
-        os.close(descriptor)
+    """A handle of a file that belongs to this user, to read; a link is refused."""
+    with files.reading(path, path.parent) as file:
+        _check_owner(path, file.fileno())
+        yield file.fileno()
 
 
 def _is_sendable(token: str) -> bool:
@@ -177,8 +174,8 @@ def _is_locked(descriptor: int) -> bool:
     return False
 
 
-def _sweep(folder: Path) -> None:
-    """Remove what killed servers have left."""
+def _remove_stale(folder: Path) -> None:
+    """Remove the files of servers that were killed."""
     for path in folder.glob("*.json"):
         with suppress(OSError, ServerError), _opened(path) as descriptor:
             if not _is_locked(descriptor):

@@ -1,7 +1,7 @@
-"""One tmux server and the control-mode connection to it.
+"""The control-mode connection to a tmux server.
 
-Replies come between `%begin` and `%end` lines, in the order of the commands; everything else is a notice. Of a
-pane's output only the fact is used: what it shows is captured when somebody wants to know.
+Replies come between `%begin` and `%end` lines, in the order of the commands; everything else is a notification. A
+pane's output is only noted: what the pane shows is captured when somebody asks.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ def quote(text: str) -> str:
 
 
 def find_tmux() -> str:
-    """The program."""
+    """Where tmux is."""
     program = shutil.which("tmux")
     if program is None:
         raise TmuxError("tmux is not installed (Debian: apt-get install tmux; macOS: brew install tmux)")
@@ -92,7 +92,7 @@ class TmuxConnection(asyncio.Protocol):
         self._rest = b""
         self._block: tuple[bytes, bytes] | None = None
         self._lines: list[bytes] = []
-        self._noise: list[str] = []
+        self._messages: list[str] = []
         self._transport: asyncio.Transport | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._greeted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
@@ -140,7 +140,7 @@ class TmuxConnection(asyncio.Protocol):
             raise TmuxUnresponsive(f"the tmux server at {self.path} does not answer") from None
         if not up:
             await self.close()
-            said = " ".join(line for line in self._noise if line and not line.startswith("%"))
+            said = " ".join(line for line in self._messages if line and not line.startswith("%"))
             raise TmuxError(f"tmux: {said or 'ended at once'}")
 
     async def run(self, command: str) -> list[str]:
@@ -168,7 +168,7 @@ class TmuxConnection(asyncio.Protocol):
             return 0
 
     async def close(self) -> None:
-        """Let go of the connection and wait until tmux has noticed; the tmux server stays."""
+        """Close the connection and wait until tmux has noticed; the tmux server goes on."""
         self._on_end = lambda: None
         if self._transport is not None:
             self._transport.abort()
@@ -215,9 +215,9 @@ class TmuxConnection(asyncio.Protocol):
             elif line.startswith((b"%output ", b"%extended-output ")):
                 self._on_output(line.split(b" ", 2)[1].decode())
             else:
-                self._notice(line)
+                self._notification(line)
 
-    def _notice(self, line: bytes) -> None:
+    def _notification(self, line: bytes) -> None:
         guard = _GUARD.match(line)
         if guard is not None and guard[1] == b"begin":
             self._block = (guard[2], guard[3])
@@ -226,7 +226,7 @@ class TmuxConnection(asyncio.Protocol):
             self.alive = True
             self._greeted.set_result(True)
         elif not self.alive:
-            self._noise.append(line.decode(errors="replace"))
+            self._messages.append(line.decode(errors="replace"))
 
     def _in_block(self, line: bytes) -> None:
         guard = _GUARD.match(line)
@@ -236,7 +236,7 @@ class TmuxConnection(asyncio.Protocol):
         self._block = None
         lines = [line.decode(errors="replace") for line in self._lines]
         if guard[4] == b"0" or not self._calls:
-            self._noise += lines
+            self._messages += lines
             return
         self._answer(self._calls[0], lines, failed=guard[1] == b"error")
 
@@ -272,7 +272,7 @@ class TmuxConnection(asyncio.Protocol):
             self._on_end()
 
     async def _reap(self) -> None:
-        """The client ends with its connection; give it that moment, and everybody else the event loop."""
+        """Wait a moment for the client process, which ends with its connection, and kill it where it does not."""
         process = self._process
         if process is not None:
             deadline = asyncio.get_running_loop().time() + REAP_SECONDS
