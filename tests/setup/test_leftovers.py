@@ -21,7 +21,7 @@ from quintet.roles import ROLES
 from quintet.server.state_folder import PROJECT
 from quintet.server.terminal.direct_access import TerminalRow
 from quintet.setup import leftovers
-from quintet.setup.leftovers import MONTH_SECONDS, YOUNG_SECONDS, dead_terminals, old_runs, why_ended
+from quintet.setup.leftovers import MONTH_SECONDS, YOUNG_SECONDS, ended_reason, old_run_folders, terminal_leftovers
 from tests.setup.conftest import Desk
 
 OLD = time.time() + 2 * YOUNG_SECONDS
@@ -84,14 +84,14 @@ def folder_of(places: Path, session: str, wd: Path | None = None) -> Path:
 
 
 def found_in(places: Path, now: float) -> list[str]:
-    return [Path(one.where).relative_to(places).as_posix() for one in dead_terminals(now)]
+    return [Path(one.where).relative_to(places).as_posix() for one in terminal_leftovers(now)]
 
 
 def test_dead_sockets_and_their_folders_go_and_living_ones_stay(desk: Desk, places: Path, living: Path) -> None:
     run_folder(desk.wd, RUN)
     folder_of(places, SESSION, desk.wd)
     bound(places / "s" / SESSION).close()
-    found = list(dead_terminals(OLD))
+    found = list(terminal_leftovers(OLD))
     assert [Path(one.where).relative_to(places).as_posix() for one in found] == [f"s/{SESSION}", f"t/{SESSION}"]
     for one in found:
         one.remove()
@@ -111,7 +111,7 @@ def test_a_run_that_lost_its_terminals_keeps_the_way_to_their_conversations(desk
 
 def test_a_folder_that_is_needed_again_in_the_meantime_stays(desk: Desk, places: Path) -> None:
     folder = folder_of(places, SESSION, desk.wd)
-    (found,) = dead_terminals(OLD)
+    (found,) = terminal_leftovers(OLD)
     run_folder(desk.wd, RUN, "")
     saved(desk.wd, RUN)
     found.remove()
@@ -133,7 +133,7 @@ def test_what_is_of_no_known_run_goes_after_a_month(desk: Desk, places: Path) ->
 def test_what_is_young_may_be_a_terminal_that_is_being_started(places: Path) -> None:
     bound(places / "s" / "cao-dead").close()
     (places / "t" / "cao-starting").mkdir()
-    assert list(dead_terminals()) == []
+    assert list(terminal_leftovers()) == []
 
 
 @pytest.mark.parametrize("answer", ["y\n", "n\n"])
@@ -188,9 +188,9 @@ def test_old_runs_go_by_choice_and_the_newest_stay(desk: Desk) -> None:
 def test_a_run_that_could_go_on_stays(desk: Desk) -> None:
     run_folder(desk.wd, RUN, "")
     saved(desk.wd, RUN)
-    assert list(old_runs(desk.wd, 0)) == []
+    assert list(old_run_folders(desk.wd, 0)) == []
     saved(desk.wd, RUN, Status.PASS)
-    assert len(list(old_runs(desk.wd, 0))) == 1
+    assert len(list(old_run_folders(desk.wd, 0))) == 1
 
 
 def test_a_run_that_is_removed_leaves_neither_state_nor_terminals(
@@ -212,10 +212,10 @@ def test_a_run_that_is_removed_leaves_neither_state_nor_terminals(
 
 def test_where_a_run_is_at_work_no_run_is_removed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = run_folder(desk.wd, RUN)
-    (found,) = old_runs(desk.wd, 0)
+    (found,) = old_run_folders(desk.wd, 0)
     monkeypatch.setattr(leftovers, "worker", lambda _: "process 4711")
     with pytest.raises(RunError, match="4711"):
-        list(old_runs(desk.wd, 0))
+        list(old_run_folders(desk.wd, 0))
     with pytest.raises(RunError):
         found.remove()
     assert folder.exists()
@@ -235,14 +235,14 @@ def test_terminals_are_left_over_only_where_their_run_is_over(desk: Desk, status
     run_folder(desk.wd, RUN, status)
     if current:
         saved(desk.wd, current)
-    assert why_ended(SESSION, desk.wd) == why
+    assert ended_reason(SESSION, desk.wd) == why
 
 
 def test_terminals_that_are_no_runs_are_nobodys_to_end(desk: Desk) -> None:
-    assert why_ended("cao-mine", desk.wd) == ""
-    assert why_ended(SESSION, desk.wd) == ""
+    assert ended_reason("cao-mine", desk.wd) == ""
+    assert ended_reason(SESSION, desk.wd) == ""
     shutil.rmtree(desk.wd)
-    assert why_ended(SESSION, desk.wd) == "has lost its project"
+    assert ended_reason(SESSION, desk.wd) == "has no project any more"
 
 
 def test_a_run_that_went_on_in_the_meantime_keeps_its_terminals(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,7 +252,7 @@ def test_a_run_that_went_on_in_the_meantime_keeps_its_terminals(desk: Desk, monk
     monkeypatch.setattr(leftovers, "list_terminals", lambda: [row, replace(row, session="cao-mine")])
     run_folder(desk.wd, RUN, "")
     saved(desk.wd, NEWER)
-    (found,) = leftovers.ended_sessions()
+    (found,) = leftovers.sessions_of_ended_runs()
     saved(desk.wd, RUN)
     found.remove()
     assert ended == []

@@ -54,7 +54,7 @@ def test_stop_ends_the_run_and_its_terminals_and_it_goes_on(project: Scripted) -
     assert (code, process.wait(timeout=60)) == (0, 128 + signal.SIGTERM), said
     assert f"process {process.pid}" in said
     assert "It has stopped, and its state is saved." in said
-    assert re.search(r"Go on with it: \S+ -m quintet run\n", said)
+    assert re.search(r"Resume it: \S+ -m quintet run\n", said)
     assert project.call("ps")[1] == "No terminals.\n"
     assert "terminal_lost" not in kinds(project), "a run that is being stopped replaces no terminal"
     assert kinds(project).count("terminal_created") == made == 5
@@ -75,7 +75,7 @@ def test_keep_terminals_ends_only_the_process(project: Scripted) -> None:
     assert len(project.call("ps")[1].splitlines()) == 5
     assert project.call("stop", "--keep-terminals") == (
         1,
-        "quintet: no run is at work there, so there is nothing to end but its terminals\n",
+        "quintet: no run is running there, so there are only terminals to end\n",
     )
     code, said = project.call("stop")
     assert (code, said.count("Ended")) == (0, 1)
@@ -96,7 +96,7 @@ def test_one_run_by_its_id(project: Scripted) -> None:
     assert "there is no run 1999" in project.call("stop", "1999")[1]
     code, said = project.call("stop", run[:17])
     assert (code, process.wait(timeout=60)) == (0, 128 + signal.SIGTERM), said
-    assert project.call("stop", run) == (1, f"quintet: the run {run} is not at work and has no terminals\n")
+    assert project.call("stop", run) == (1, f"quintet: the run {run} is not running and has no terminals\n")
 
 
 def test_a_suspended_run_is_stopped_too(project: Scripted) -> None:
@@ -113,7 +113,7 @@ def test_a_run_that_has_delivered_nothing_yet_goes_on_too() -> None:
         code, said = project.call("stop")
         process.wait(timeout=60)
         assert code == 0
-        assert re.search(r"Go on with it: \S+ -m quintet run\n", said)
+        assert re.search(r"Resume it: \S+ -m quintet run\n", said)
         project.script(story())
         code, said = project.call("run", "--plain", PROMPT="")
         assert code == 0, said
@@ -128,7 +128,7 @@ def test_all_ends_every_run_of_the_user(project: Scripted) -> None:
     code, said = project.call("stop", "--all")
     assert code == 0, said
     assert {first.wait(timeout=60), second.wait(timeout=60)} <= {0, 128 + signal.SIGTERM}
-    assert re.search(rf"Go on with it: cd {other} && \S+ -m quintet run\n", said)
+    assert re.search(rf"Resume it: cd {other} && \S+ -m quintet run\n", said)
     assert project.call("ps")[1] == "No terminals.\n"
     assert project.call("stop", "--all") == (0, "")
 
@@ -191,7 +191,7 @@ def test_a_process_that_does_not_listen_is_killed(
 ) -> None:
     monkeypatch.setattr(stopping, "PATIENCE_SECONDS", 0.2)
     said: list[str] = []
-    stopping.end(Target(tmp_path, find_process(tmp_path)), said.append)
+    stopping.stop(Target(tmp_path, find_process(tmp_path)), said.append)
     assert deaf.wait(timeout=30) == -signal.SIGKILL
     assert "It did not stop within 0.2 s, so it was killed. Its state is that of its last step." in said
     assert "killed" in KILLED
@@ -199,7 +199,7 @@ def test_a_process_that_does_not_listen_is_killed(
 
 def test_a_number_that_another_process_has_by_now_is_not_hit(deaf: "subprocess.Popen[str]", tmp_path: Path) -> None:
     assert find_process(tmp_path) == Process(deaf.pid, start_time(deaf.pid))
-    stopping.end(Target(tmp_path, Process(deaf.pid, "an earlier time")), lambda _: None)
+    stopping.stop(Target(tmp_path, Process(deaf.pid, "an earlier time")), lambda _: None)
     with pytest.raises(subprocess.TimeoutExpired):
         deaf.wait(timeout=0.3)
     assert not Process(os.getppid(), "").is_there
@@ -236,5 +236,5 @@ def test_of_a_run_without_a_state_none_is_said_to_be_saved(tmp_path: Path) -> No
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         assert process.stdout.readline() == "held\n"
-        stopping.end(Target(tmp_path, find_process(tmp_path)), said.append)
+        stopping.stop(Target(tmp_path, find_process(tmp_path)), said.append)
     assert said[1:] == ["It has stopped; it had not begun yet."]

@@ -8,18 +8,24 @@ import click
 from quintet.errors import QuintetError, RunError
 from quintet.program import program
 from quintet.prose import plural
-from quintet.setup.leftovers import Leftover, dead_terminals, dead_word, ended_sessions, old_runs
+from quintet.setup.leftovers import (
+    Leftover,
+    old_run_folders,
+    server_file_leftovers,
+    sessions_of_ended_runs,
+    terminal_leftovers,
+)
 
 
 def clean(*, wd: Path, terminals: bool, runs: bool, keep: int, dry_run: bool, yes: bool) -> None:
     """Find what old runs have left, and remove it if the user agrees."""
     found = [
-        *(ended_sessions() if terminals else ()),
-        *dead_terminals(),
-        *dead_word(wd),
-        *(old_runs(wd, keep) if runs else ()),
+        *(sessions_of_ended_runs() if terminals else ()),
+        *terminal_leftovers(),
+        *server_file_leftovers(wd),
+        *(old_run_folders(wd, keep) if runs else ()),
     ]
-    more = not terminals and any(True for _ in ended_sessions())
+    more = not terminals and any(True for _ in sessions_of_ended_runs())
     _remove(found, dry_run=dry_run, yes=yes)
     if more:
         click.echo(f"Terminals of runs that have ended are still open; {program()} clean --terminals ends them.")

@@ -33,7 +33,13 @@ def stop(run: str | None, wd: Path, session: str | None, everything: bool, keep_
     if sum(bool(one) for one in (run, session, everything)) > 1:
         raise RunError("RUN, --session and --all exclude each other; name one")
     if everything:
-        stopping.end_all(click.echo, keep_terminals=keep_terminals)
+        stopping.stop_all(click.echo, keep_terminals=keep_terminals)
         return
-    found = stopping.of_session(session) if session else stopping.of_run(wd, run) if run else stopping.in_project(wd)
-    stopping.end(found, click.echo, keep_terminals=keep_terminals)
+    found = (
+        stopping.target_of_session(session)
+        if session
+        else stopping.target_of_run(wd, run)
+        if run
+        else stopping.target_in_project(wd)
+    )
+    stopping.stop(found, click.echo, keep_terminals=keep_terminals)

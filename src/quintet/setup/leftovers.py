@@ -1,4 +1,4 @@
-"""What old runs have left behind, and removing it. A run that is at work, or could go on, loses nothing."""
+"""Finds and removes what old runs have left behind. A run that is running, or can be resumed, loses nothing."""
 
 import json
 import os
@@ -24,35 +24,35 @@ from quintet.watch.runs.folders import read_run, run_folders
 from quintet.watch.runs.model import FAIL, PASS
 
 YOUNG_SECONDS: Final = 3600.0
-"""what is younger may belong to a terminal that is just being started"""
+"""files that are younger may belong to a terminal that is being started"""
 MONTH_SECONDS: Final = 30 * 86_400.0
-"""what is older, and of no run that is known, nobody comes back to"""
+"""files of an unknown run that are older are not needed any more"""
 
 
 @dataclass(frozen=True)
 class Leftover:
-    """One thing that nobody needs any more."""
+    """A file, a folder or a session that is not needed any more."""
 
     what: str
     where: str
     remove: Callable[[], None]
 
 
-def dead_terminals(now: float | None = None) -> Iterator[Leftover]:
-    """Sockets that nobody listens at, and the folders of terminals that are gone and that no run goes on with."""
+def terminal_leftovers(now: float | None = None) -> Iterator[Leftover]:
+    """Dead sockets, and the folders of ended terminals that no run can be resumed with."""
     state_folder, now = StateFolder(), time.time() if now is None else now
     gone = [path for path in sorted(state_folder.sockets.iterdir()) if _is_old(path, now) and is_dead_socket(path)]
     for path in gone:
         yield Leftover("a dead socket", str(path), partial(path.unlink, missing_ok=True))
     for folder in sorted(state_folder.terminals.iterdir()):
         socket = state_folder.socket(folder.name)
-        if (socket in gone or not socket.exists()) and _is_needless(folder, now):
+        if (socket in gone or not socket.exists()) and _is_unused(folder, now):
             remove = partial(_remove_terminals, folder, socket, now)
-            yield Leftover("the folder of terminals that are gone", str(folder), remove)
+            yield Leftover("the folder of ended terminals", str(folder), remove)
 
 
-def _is_needless(folder: Path, now: float) -> bool:
-    """A run that lost its terminals goes on with their conversations, which it finds by their folders."""
+def _is_unused(folder: Path, now: float) -> bool:
+    """Whether no run needs the folder of some terminals; a resumed run finds its conversations there."""
     inner = [folder, *(folder.iterdir() if folder.is_dir() else ())]
     if not all(_is_old(path, now) for path in inner):
         return False
@@ -63,38 +63,38 @@ def _is_needless(folder: Path, now: float) -> bool:
     wd = Path(named.read_text(encoding="utf-8", errors="surrogateescape"))
     saved = _saved(wd)
     is_forgotten = not (wd / TMP / run).exists() and not (saved and saved.run_id == run) and not worker(wd)
-    return is_forgotten or bool(why_ended(folder.name, wd))
+    return is_forgotten or bool(ended_reason(folder.name, wd))
 
 
-def dead_word(wd: Path) -> Iterator[Leftover]:
-    """The note of a server that died without taking it back."""
+def server_file_leftovers(wd: Path) -> Iterator[Leftover]:
+    """The file in which a server names its address, where that server has been killed."""
     path = wd / DISCOVERY
     try:
         pid = json.loads(files.read(path, LONGEST_WORD, wd)).get("pid")
         os.kill(pid, 0)
     except ProcessLookupError:
-        yield Leftover("the note of a server that is gone", str(path), partial(path.unlink, missing_ok=True))
+        yield Leftover("the file of a server that has ended", str(path), partial(path.unlink, missing_ok=True))
     except (OSError, ValueError, AttributeError, TypeError, OverflowError, RecursionError):
         return
 
 
-def ended_sessions() -> Iterator[Leftover]:
-    """Terminals that live on although their run has ended or was left behind."""
+def sessions_of_ended_runs() -> Iterator[Leftover]:
+    """Terminals that are still open although their run has ended, or another one has begun since."""
     first: dict[str, TerminalRow] = {}
     for row in list_terminals():
         first.setdefault(row.session, row)
     for name, row in first.items():
-        if not row.unresponsive and (why := why_ended(name, Path(row.cwd))):
+        if not row.unresponsive and (why := ended_reason(name, Path(row.cwd))):
             yield Leftover(f"terminals of a run that {why}", f"{name} ({row.cwd})", partial(_stop, name, Path(row.cwd)))
 
 
-def why_ended(session: str, wd: Path) -> str:
-    """Why the run of a session is over; empty where it is not, or where that cannot be told."""
+def ended_reason(session: str, wd: Path) -> str:
+    """Why the run of a session cannot go on; empty where it can, or where that is not known."""
     run = run_id_of(session)
     if not run:
         return ""
     if not wd.is_dir():
-        return "has lost its project"
+        return "has no project any more"
     folder = wd / TMP / run
     status = read_run(folder).status if folder.is_dir() else ""
     if status in (PASS, FAIL):
@@ -103,8 +103,8 @@ def why_ended(session: str, wd: Path) -> str:
     return "was left behind by a newer one" if saved and saved.run_id and saved.run_id != run else ""
 
 
-def old_runs(wd: Path, keep: int) -> Iterator[Leftover]:
-    """The folders of a project's runs, but for the newest and for one that could go on."""
+def old_run_folders(wd: Path, keep: int) -> Iterator[Leftover]:
+    """The folders of a project's runs, without the newest ones and one that can be resumed."""
     if who := worker(wd):
         raise RunError(f"{wd}: a run is at work here ({who}); its folders are left alone")
     saved = _saved(wd)
@@ -129,20 +129,17 @@ def _is_old(path: Path, now: float, seconds: float | None = None) -> bool:
 
 
 def _stop(session: str, wd: Path) -> None:
-    if why_ended(session, wd):  # asked again: somebody may have gone on with it in the meantime
+    if ended_reason(session, wd):  # checked again: it may have been resumed meanwhile
         end_session(session)
 
 
 def _remove_terminals(folder: Path, socket: Path, now: float) -> None:
-    if (not socket.exists() or is_dead_socket(socket)) and _is_needless(folder, now):  # asked again, as above
+    if (not socket.exists() or is_dead_socket(socket)) and _is_unused(folder, now):  # checked again, as above
         _remove_folder(folder)
 
 
 def _remove_run(wd: Path, folder: Path) -> None:
-    """Remove a run's folder, and what would bring it back: its state, which the next run would archive there.
-
-    Its terminals are ended too: without the folder nobody would know any more that their run is over.
-    """
+    """Remove a run's folder, end its terminals, and remove its state, which the next run would move into the folder."""
     if worker(wd):
         raise RunError(f"{folder}: a run has been started here; its folders are left alone")
     for name in StateFolder().session_names():
@@ -163,8 +160,8 @@ def _remove_folder(folder: Path) -> None:
 
 
 def count_leftovers(wd: Path) -> tuple[int, int]:
-    """How much there is to clear up: dead things, and sessions that live on although their run is over."""
+    """How many leftovers there are: files and folders, and sessions of ended runs."""
     try:
-        return len([*dead_terminals(), *dead_word(wd)]), len(list(ended_sessions()))
+        return len([*terminal_leftovers(), *server_file_leftovers(wd)]), len(list(sessions_of_ended_runs()))
     except (OSError, QuintetError):
         return 0, 0

@@ -1,4 +1,4 @@
-"""Ending runs: first the process, which would start its terminals again, then the terminals, then the state."""
+"""Stops runs: first the process, which would start its terminals again, then the terminals, then the state."""
 
 import os
 import signal
@@ -46,18 +46,18 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Target:
-    """What is to be ended in one project."""
+    """What is to be stopped in one project."""
 
     wd: Path
     process: Process | None = None
-    """of the run at work there"""
+    """of the run that is running there"""
     sessions: tuple[str, ...] = ()
     whole: bool = False
-    """whether it is all that the project has, also on a server that only its state names"""
+    """whether all of the project is meant, also terminals on another server that only its state names"""
 
 
-def in_project(wd: Path) -> Target:
-    """The run at work in a project and all its terminals."""
+def target_in_project(wd: Path) -> Target:
+    """The running run of a project and all its terminals."""
     rows = list_terminals()
     process, sessions = find_process(wd), _sessions_of(wd, rows)
     if process is None and not sessions and not _is_elsewhere(_saved(wd), ()):
@@ -67,7 +67,7 @@ def in_project(wd: Path) -> Target:
     return Target(wd, process, sessions, whole=True)
 
 
-def of_run(wd: Path, run: str) -> Target:
+def target_of_run(wd: Path, run: str) -> Target:
     """One run of a project, and its terminals."""
     folder = find_run(wd, run)
     process = find_process(wd) if has_process(folder, read_run(folder)) else None
@@ -75,12 +75,12 @@ def of_run(wd: Path, run: str) -> Target:
     saved = _saved(wd)
     current = saved is not None and saved.run_id == folder.name
     if process is None and not sessions and not (current and _is_elsewhere(saved, ())):
-        raise RunError(f"the run {folder.name} is not at work and has no terminals")
+        raise RunError(f"the run {folder.name} is not running and has no terminals")
     return Target(wd, process, sessions, whole=current)
 
 
-def of_session(name: str) -> Target:
-    """One session, and the run at work that it belongs to."""
+def target_of_session(name: str) -> Target:
+    """One session, and the running run that it belongs to."""
     row = choose_terminals(list_terminals(), None, name)[0]
     wd = Path(row.cwd) if not row.unresponsive else next(iter(_projects_of(row.session)), Path(os.devnull))
     saved = _saved(wd)
@@ -88,8 +88,8 @@ def of_session(name: str) -> Target:
     return Target(wd, find_process(wd) if is_current else None, (row.session,))
 
 
-def end_all(tell: Tell, *, keep_terminals: bool = False) -> None:
-    """End everything of this user. What goes wrong in one project keeps no other from its end."""
+def stop_all(tell: Tell, *, keep_terminals: bool = False) -> None:
+    """Stop all runs of this user. An error in one project does not keep the others from being stopped."""
     homes: dict[Path, list[str]] = {wd: [] for wd in running_projects()}
     for row in list_terminals():
         if not any(row.session in sessions for sessions in homes.values()):
@@ -99,34 +99,34 @@ def end_all(tell: Tell, *, keep_terminals: bool = False) -> None:
         try:
             process = find_process(wd)
             if process or (sessions and not keep_terminals):
-                end(Target(wd, process, tuple(sessions), whole=bool(process)), tell, keep_terminals=keep_terminals)
+                stop(Target(wd, process, tuple(sessions), whole=bool(process)), tell, keep_terminals=keep_terminals)
         except QuintetError as error:
             problems.append(str(error))
     if problems:
         raise RunError("; ".join(problems))
 
 
-def end(target: Target, tell: Tell, *, keep_terminals: bool = False) -> None:
-    """End a run so that it can go on later; say what was done, and how to go on."""
+def stop(target: Target, tell: Tell, *, keep_terminals: bool = False) -> None:
+    """Stop a run so that it can be resumed later; print what was done, and how to resume it."""
     if keep_terminals and not target.process:
-        raise RunError("no run is at work there, so there is nothing to end but its terminals")
+        raise RunError("no run is running there, so there are only terminals to end")
     killed = _end_process(target, tell) if target.process else False
     saved = _saved(target.wd)
-    # nobody may go on with the run while its terminals are being ended
+    # nobody may resume the run while its terminals are being ended
     with no_run(target.wd) if saved else nullcontext():
         ended = [] if keep_terminals else _end_terminals(target, saved, tell)
         saved = _saved(target.wd)
         if saved and saved.final_status is Status.RUNNING and (target.process or saved.session_name in ended):
-            saved = _write_down(target, saved, ended=saved.session_name in ended, killed=killed)
+            saved = _record_stop(target, saved, ended=saved.session_name in ended, killed=killed)
     if keep_terminals:
-        tell(f"Its terminals stay: {program()} attach ROLE shows one, {program()} stop ends them.")
+        tell(f"Its terminals stay open: {program()} attach ROLE shows one, {program()} stop ends them.")
     if saved and saved.final_status is Status.RUNNING and (target.process or saved.session_name in ended):
-        again = "Go on with it" if can_resume(saved) else "It had done nothing yet. Begin anew"
+        again = "Resume it" if can_resume(saved) else "It had done nothing yet. Start it again"
         tell(f"{again}: {_in(target.wd)}{program()} run{'' if can_resume(saved) else ' TASK.md'}")
 
 
 def _end_process(target: Target, tell: Tell) -> bool:
-    """Ask the run's process to stop, wait for it, and end it by force where it does not; whether it came to that."""
+    """Ask the run's process to stop, wait for it, and kill it where it does not; returns whether it was killed."""
     process = target.process
     if process is None:
         return False
@@ -134,7 +134,7 @@ def _end_process(target: Target, tell: Tell) -> bool:
     name = f"run {saved.run_id}" if saved and saved.run_id else f"run in {target.wd}"
     tell(f"Asking the {name} to stop (process {process.pid}).")
     _signal(process, signal.SIGTERM)
-    _signal(process, signal.SIGCONT)  # Ctrl-Z may have stopped it: then it would not hear
+    _signal(process, signal.SIGCONT)  # Ctrl-Z may have paused it
     if _until_gone(process, PATIENCE_SECONDS):
         tell(
             "It has stopped, and its state is saved." if _saved(target.wd) else "It has stopped; it had not begun yet."
@@ -148,7 +148,7 @@ def _end_process(target: Target, tell: Tell) -> bool:
 
 
 def _signal(process: Process, number: signal.Signals) -> None:
-    """Signal this very process: its number may be that of another by now."""
+    """Send a signal, unless another process has the number by now."""
     try:
         if process.is_there:
             os.kill(process.pid, number)
@@ -168,7 +168,7 @@ def _until_gone(process: Process, seconds: float) -> bool:
 
 
 def _end_terminals(target: Target, saved: State | None, tell: Tell) -> list[str]:
-    """End the sessions, also one that was started since they were listed; the names of those that are ended."""
+    """End the sessions, also one that was started since they were listed; returns their names."""
     sessions = dict.fromkeys(target.sessions)
     if target.process and saved and any(row.session == saved.session_name for row in list_terminals()):
         sessions[saved.session_name] = None
@@ -184,7 +184,7 @@ def _end_terminals(target: Target, saved: State | None, tell: Tell) -> list[str]
 
 
 def _is_elsewhere(saved: State | None, ended: list[str] | tuple[()]) -> bool:
-    """Whether a run's terminals are with another server, as far as its state tells."""
+    """Whether a run's terminals are on another server, by its state."""
     return bool(saved and saved.api and saved.session_name not in ended and any(t.id for t in saved.terminals.values()))
 
 
@@ -200,15 +200,15 @@ def _end_elsewhere(saved: State, tell: Tell) -> list[str]:
         done = False
         tell(f"{error}")
     if not done:
-        tell(f"The terminals may live on: their server at {saved.api} did not say that it has ended them.")
+        tell(f"The terminals may still be open: their server at {saved.api} did not confirm their end.")
         return []
     tell(f"Ended the terminals of {saved.session_name} at {saved.api}.")
     return [saved.session_name]
 
 
-def _write_down(target: Target, saved: State, *, ended: bool, killed: bool) -> State:
-    """Let state, journal and report say what was done; a run whose terminals were ended is given new ones."""
-    # a state without terminals and without work would be none to go on with; our own server replaces what is lost
+def _record_stop(target: Target, saved: State, *, ended: bool, killed: bool) -> State:
+    """Write the stop into state, journal and report; a resumed run gets new terminals for those that were ended."""
+    # a state with neither terminals nor work cannot be resumed; our own server replaces terminals that are lost
     state = without_terminals(saved) if ended and (saved.sequence or saved.api) else saved
     if not target.process:
         save_state(state, target.wd / STATE_FILE)
@@ -225,14 +225,14 @@ def _write_down(target: Target, saved: State, *, ended: bool, killed: bool) -> S
 
 
 def _sessions_of(wd: Path, rows: list[TerminalRow]) -> tuple[str, ...]:
-    """The sessions of a project: those that are of its directory alone, and those of its runs that do not answer."""
+    """The sessions of a project, also those of its runs that do not answer."""
     runs = {folder.name for folder in run_folders(wd)}
     silent = [row.session for row in rows if row.unresponsive and run_id_of(row.session) in runs]
     return tuple(dict.fromkeys([*sessions_in(rows, wd), *silent]))
 
 
 def _projects_of(session: str) -> list[Path]:
-    """The projects at work whose state names a session that does not answer."""
+    """The projects with a running run whose state names a session that does not answer."""
     return [wd for wd in running_projects() if (saved := _saved(wd)) and saved.session_name == session]
 
 
