@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -21,16 +22,25 @@ class Desk:
 
     root: Path
 
-    def sh(self, words: str) -> "subprocess.CompletedProcess[str]":
-        env = {
+    @property
+    def env(self) -> dict[str, str]:
+        return {
             "PATH": os.defpath,
             "HOME": str(self.root / "home"),
             "TMPDIR": str(self.root / "t"),
             "XDG_STATE_HOME": str(self.root / "x"),  # short enough for a socket, and gone with the rest
             "LANG": "C.UTF-8",
         }
+
+    def sh(self, words: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
-            ["sh", "-c", words], env=env, cwd=self.root, capture_output=True, text=True, check=False, timeout=SECONDS
+            ["sh", "-c", words],
+            env=self.env,
+            cwd=self.root,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=SECONDS,
         )
 
     def quintet(self, words: str) -> "subprocess.CompletedProcess[str]":
@@ -70,6 +80,25 @@ def test_the_demo_warns_of_nothing_and_leaves_nothing_running(desk: Desk) -> Non
     assert [path.name for path in (desk.root / "t").iterdir()]
     assert desk.sh(advised(story, "^rm ")).returncode == 0
     assert list((desk.root / "t").iterdir()) == []
+
+
+def test_a_demo_that_was_stopped_goes_on_as_it_says(desk: Desk) -> None:
+    command = [sys.executable, "-m", "quintet", "demo", "mine"]
+    process = subprocess.Popen(
+        command, env=desk.env, cwd=desk.root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    assert process.stdout is not None
+    said = ""
+    while "has replied" not in said:
+        said += process.stdout.readline()
+        assert process.poll() is None, said
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=SECONDS)[0]
+    assert process.returncode == 130, said
+    done = desk.sh(f"{advised(said, '^cd ')} && {advised(said, ' run$')} --plain")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " resumes at step " in done.stdout
+    assert "warning" not in done.stdout + done.stderr
 
 
 def test_the_terminals_can_be_kept_and_are_ended_as_it_says(desk: Desk) -> None:

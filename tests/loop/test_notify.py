@@ -78,7 +78,7 @@ def test_a_fail_and_reviews_used_up_are_told(project: Project, topic: Topic) -> 
     project.stub.script[PEER_ANALYST] = turns("REVIEW_RESULT: REVISE")
     assert project.run(MAX_ROUNDS="1", MAX_REVIEW_CYCLES="1").code == 1
     texts = sorted(text for _, text in topic.messages)
-    assert texts == ["prüf: FAIL after round 1", "prüf: the analyst phase goes on without approval after 1 reviews"]
+    assert texts == ["prüf: FAIL after round 1", "prüf: the analyst phase goes on without approval after 1 review"]
 
 
 def test_a_question_and_the_stop_are_told_once_each(project: Project, topic: Topic) -> None:

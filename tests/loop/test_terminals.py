@@ -185,7 +185,7 @@ def test_a_question_at_the_start_is_told_once_with_what_the_user_has_to_do(stage
 
 def test_never_ready_is_an_error_that_names_who(stage: Stage) -> None:
     stage.server.status = lambda terminal, _: PROCESSING if terminal == IDS[3] else IDLE
-    with pytest.raises(RunError, match=r"^peer_programmer: not ready"):
+    with pytest.raises(RunError, match=r"^peer programmer: not ready"):
         stage.init()
     assert READY_SECONDS < stage.clock.now() < READY_SECONDS + 1
     assert stage.exited == set(IDS)
@@ -234,7 +234,7 @@ def test_a_failing_rename_is_a_warning(stage: Stage, error: Exception) -> None:
     stage.init()
     assert len(stage.server.inputs) == 4
     (warning,) = stage.warnings
-    assert "peer_analyst" in warning
+    assert "peer analyst" in warning
 
 
 def test_a_renamed_terminal_has_five_seconds_to_come_to_rest(stage: Stage, saved: State) -> None:
@@ -326,7 +326,7 @@ def test_recovery_that_is_turned_off_leaves_the_old_rule(ours: Stage, saved: Sta
     assert ours.terminals.verify_resume_terminals(saved) == {}
     assert len(ours.warnings) == 1
     lose(ours, IDS[1])
-    with pytest.raises(RunError, match="of peer_analyst is gone"):
+    with pytest.raises(RunError, match="of peer analyst is gone"):
         ours.terminals.verify_resume_terminals(saved)
 
 

@@ -7,7 +7,7 @@ import click
 
 from quintet.errors import QuintetError, RunError
 from quintet.program import program
-from quintet.prose import plural
+from quintet.prose import for_stream, plural
 from quintet.setup.leftovers import (
     Leftover,
     old_run_folders,
@@ -28,7 +28,8 @@ def clean(*, wd: Path, terminals: bool, runs: bool, keep: int, dry_run: bool, ye
     more = not terminals and any(True for _ in sessions_of_ended_runs())
     _remove(found, dry_run=dry_run, yes=yes)
     if more:
-        click.echo(f"Terminals of runs that have ended are still open; {program()} clean --terminals ends them.")
+        told = f"Terminals of runs that have ended are still open; {program()} clean --terminals ends them."
+        click.echo(for_stream(told, sys.stdout))
 
 
 def _remove(found: list[Leftover], *, dry_run: bool, yes: bool) -> None:
@@ -37,7 +38,7 @@ def _remove(found: list[Leftover], *, dry_run: bool, yes: bool) -> None:
         click.echo("Nothing is left of old runs.")
         return
     for one in found:
-        click.echo(f"  {one.what}: {one.where}")
+        click.echo(for_stream(f"  {one.what}: {one.where}", sys.stdout, rest="    "))
     if dry_run:
         click.echo(f"\n{plural(len(found), 'thing')} would be removed.")
         return

@@ -1,6 +1,5 @@
 """`quintet demo`: a whole run in under a minute, and what to do next."""
 
-import os
 import shlex
 from pathlib import Path
 from typing import Final
@@ -8,12 +7,12 @@ from typing import Final
 import click
 
 from quintet.cli.run import run
-from quintet.demo import SCENARIO_FILE, TASK_FILE, prepare
+from quintet.demo import prepare
 from quintet.execute import Result
-from quintet.layout import TMP
+from quintet.layout import CONFIG_FILE, TMP
+from quintet.loop.decide.state import Status
 from quintet.program import program
 from quintet.prose import commands
-from quintet.providers.scripted import SCENARIO_VARIABLE, SCRIPTED
 from quintet.roles import PROGRAMMER
 
 STORY: Final = """
@@ -28,20 +27,11 @@ exit code of check.sh.
 def demo(folder: Path | None, *, keep: bool) -> int:
     """Prepare the project, run the loop on it, and say what happened."""
     folder = prepare(folder)
-    project, scenario = folder / "project", str(folder / SCENARIO_FILE)
+    project = folder / "project"
     click.echo(f"Five scripted agents in real terminals, at work on a small project:\n{project}\n")
-    os.environ[SCENARIO_VARIABLE] = scenario  # the agents inherit it
-    flags = {
-        "wd": str(project),
-        "provider": SCRIPTED.name,
-        "prompt_file": str(folder / TASK_FILE),
-        "post_git_commit": True,
-        "post_git_commit_comment": "Turn titles into slugs",
-        "poll_seconds": "0.5",
-        "cleanup_on_exit": not keep,
-    }
     # the user's own settings have no part in it
-    result = run(None, flags, env={SCENARIO_VARIABLE: scenario}, with_pass_screen=False)
+    flags = {"wd": str(project), "cleanup_on_exit": not keep}
+    result = run(project / CONFIG_FILE, flags, env={}, with_pass_screen=False)
     left = commands(_what_is_left(folder, result, keep=keep))
     if result.exit_code:
         click.echo(f"\nThe demo did not reach PASS. This is what there is:\n{left}", err=True)
@@ -56,6 +46,8 @@ def demo(folder: Path | None, *, keep: bool) -> int:
 def _what_is_left(folder: Path, result: Result, *, keep: bool) -> list[tuple[str, str]]:
     """Commands that show and remove what the demo has left, each with what it does."""
     rows = [(f"cd {shlex.quote(str(folder / 'project'))}", ""), ("git log -p", "what the agents have changed")]
+    if result.run_id and result.status is Status.RUNNING:
+        rows.append((f"{program()} run", "go on with it"))
     if result.run_id:
         rows += [
             (f"ls {TMP}/{result.run_id}", "every prompt and reply, and report.html"),

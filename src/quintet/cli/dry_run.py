@@ -12,7 +12,7 @@ from quintet.config import Settings, find_config, load_settings
 from quintet.loop.decide.flow import Ask
 from quintet.loop.decide.task import title_of
 from quintet.loop.run.plan import Plan, plan
-from quintet.prose import hanging
+from quintet.prose import hanging, plural
 from quintet.roles import ROLES
 from quintet.setup.permissions import agent_permissions
 
@@ -79,4 +79,5 @@ def _agent(settings: Settings, name: str) -> str:
 def _limits(settings: Settings) -> str:
     least, most = settings.min_review_cycles_before_approval, settings.max_review_cycles
     tokens = f", {settings.max_tokens} tokens" if settings.max_tokens else ""
-    return f"{settings.max_rounds} rounds; {most} reviews a phase, approval from review {max(least, 1)} on{tokens}"
+    most_work = f"{plural(settings.max_rounds, 'round')}; {plural(most, 'review')} a phase"
+    return f"{most_work}, approval from review {max(least, 1)} on{tokens}"

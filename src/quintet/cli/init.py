@@ -10,7 +10,7 @@ from quintet.config import Settings, load_settings
 from quintet.config.table import OWN_PROVIDERS
 from quintet.errors import ConfigError, RunError
 from quintet.program import program
-from quintet.prose import hanging
+from quintet.prose import hanging, plural
 from quintet.setup import openspec
 from quintet.setup.init_files import LEFT, WRITTEN, installed_agents, write_init_files
 from quintet.setup.permissions import agent_permissions
@@ -75,5 +75,5 @@ def _openspec(wd: Path, providers: list[str], wished: bool | None, yes: bool) ->
     if left := openspec.missing_workflows(wd, providers):
         told = "; ".join(f"{', '.join(ones)} for {name}" for name, ones in left.items())
         raise RunError(f"OpenSpec has not set up {told}; its releases from 1.13 on do: {openspec.INSTALL}")
-    _tell(WRITTEN, f"openspec/, {len(added)} files with those for {names or 'no agent'} (explore, ff, apply)")
+    _tell(WRITTEN, f"openspec/, {plural(len(added), 'file')} with those for {names or 'no agent'} (explore, ff, apply)")
     return bool(added)

@@ -17,6 +17,7 @@ from quintet.loop.decide.task import title_of
 from quintet.loop.journal import Event, RunResumed
 from quintet.loop.record.journal_file import Journal
 from quintet.loop.record.state_file import load_state
+from quintet.prose import for_stream
 from quintet.watch.console.console import RunConsole, open_console
 from quintet.watch.console.pass_screen import pass_screen
 from quintet.watch.runs.summary import summarise
@@ -62,7 +63,7 @@ def run(
 
         result = execute(RunSpec(settings, loaded.warnings, [listen], task_named_in(flags)))
     if result.report_error:
-        click.echo(f"warning: no report: {result.report_error}", err=True)
+        click.echo(for_stream(f"warning: no report: {result.report_error}", sys.stderr), err=True)
     if result.folder and result.report and not as_json:
         if with_pass_screen and result.exit_code == 0:
             click.echo(f"\n{pass_screen(summarise(result.folder), result.report, api=result.api)}")

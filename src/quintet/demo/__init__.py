@@ -5,18 +5,23 @@ import shutil
 import tempfile
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from quintet import files, git
 from quintet.demo.script import SCENARIO
 from quintet.errors import RunError
-from quintet.layout import GITIGNORE
+from quintet.layout import CONFIG_FILE, GITIGNORE
+from quintet.roles import ROLES
 
 SCENARIO_FILE = "scenario.json"
 TASK_FILE = "task.md"
 
 
 def prepare(folder: Path | None) -> Path:
-    """Make the demo's project in a new folder: a git repository with one commit, the task and the agents' script."""
+    """Make the demo's project in a new folder: a git repository with one commit, the task and the agents' script.
+
+    Its settings are in the project, so that `quintet run` goes on there with a demo that was stopped.
+    """
     if shutil.which("git") is None:
         raise RunError("git is not installed: the demo's project is a git repository")
     if folder is None:
@@ -29,6 +34,7 @@ def prepare(folder: Path | None) -> Path:
         for path, place in (texts | {shipped / TASK_FILE: Path(TASK_FILE)}).items():
             files.write(folder / place, path.read_bytes(), private=False)
     files.write(folder / SCENARIO_FILE, json.dumps(SCENARIO, indent=1), private=False)
+    files.write(project / CONFIG_FILE, json.dumps(_settings(folder.resolve()), indent=2) + "\n", private=False)
     files.write(project / GITIGNORE, "__pycache__/\n", private=False)
     for arguments in (
         ["init", "--quiet"],
@@ -39,3 +45,15 @@ def prepare(folder: Path | None) -> Path:
     ):
         git.run(project, *arguments)
     return folder.resolve()
+
+
+def _settings(folder: Path) -> dict[str, Any]:
+    script = {"args": ["--scenario", str(folder / SCENARIO_FILE)]}
+    return {
+        "provider": "scripted",
+        "agents": {role.name: script for role in ROLES},
+        "prompt_file": str(folder / TASK_FILE),
+        "limits": {"poll_seconds": 0.5},
+        "cleanup_on_exit": True,
+        "post_processing": {"git_commit": True, "git_commit_comment": "Turn titles into slugs"},
+    }

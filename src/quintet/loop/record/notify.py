@@ -9,6 +9,7 @@ import httpx
 
 from quintet.config import Settings
 from quintet.loop.journal import Event, LimitReached, PermissionAsked, ReviewsUsedUp, RunFinished, RunStopped
+from quintet.prose import plural
 from quintet.roles import in_words
 
 _TIMEOUT = 5.0
@@ -60,5 +61,5 @@ def _message(event: Event) -> str:
         case LimitReached(role=role, text=text, until=until):
             return f"{in_words(role)} waits until {until} for the end of a limit: {text}"
         case ReviewsUsedUp(phase=phase, cycles=cycles):
-            return f"the {phase} phase goes on without approval after {cycles} reviews"
+            return f"the {phase} phase goes on without approval after {plural(cycles, 'review')}"
     return ""

@@ -287,7 +287,7 @@ class Driver:
         terminal = self.handoff.api.get_terminal(self.state.terminals[step.role.name].id)
         if terminal.get("dispatch_id") == self._dispatch_id(step):
             return True
-        self.books.note(f"the last prompt had not reached {step.role}; it is sent now")
+        self.books.note(f"the last prompt had not reached {step.role.label}; it is sent now")
         return self._send(step, prompts)
 
     def _dispatch_id(self, step: Ask) -> str:
@@ -331,7 +331,7 @@ class Driver:
                 self.books.save(replace(self.state, sequence=number))
             self._fold(step, Dispatched(self.responses.file_time()))
         if stale:
-            self.books.warn(f"{step.role} had an old response file; it is kept as {stale.name}")
+            self.books.warn(f"{step.role.label} had an old response file; it is kept as {stale.name}")
 
     def _name(self, step: Ask) -> str:
         """The name of the step's files in the archive."""
@@ -371,7 +371,7 @@ class Driver:
             if size <= LONGEST_REPLY:
                 return Replied(excerpt(file))
             self.books.warn(
-                f"the reply of {step.role} has {size:,} bytes; all of it is kept as {path.name}, "
+                f"the reply of {step.role.label} has {size:,} bytes; all of it is kept as {path.name}, "
                 f"its first and last {EXCERPT // 1000} kB travel on"
             )
             read = gate.read_review_verdict if step.role.reviews else gate.read_test_verdict

@@ -83,7 +83,7 @@ class Terminals:
                     state = self._create(role, state, previous.get(role, ""))
                 except ApiError as error:
                     reason = error.detail if self.api.own and error.detail else str(error)
-                    raise RunError(f"{role} could not be started: {reason}") from error
+                    raise RunError(f"{role.label} could not be started: {reason}") from error
                 save(state)
             self._wait_until_ready(state, roles, begun, resumed=bool(previous))
             self.rename(state, roles)
@@ -122,14 +122,14 @@ class Terminals:
                 asks = status is TerminalStatus.WAITING_USER_ANSWER
                 if status is TerminalStatus.ERROR or (asks and resumed):
                     why = f"{self.api.get_reason(terminal.id)}{self.api.get_last_words(terminal.id)}"
-                    raise RunError(f"{role} (terminal {terminal.id}): {terminal.provider} did not start{why}")
+                    raise RunError(f"{role.label} (terminal {terminal.id}): {terminal.provider} did not start{why}")
                 if asks:
                     self._ask_user(role, terminal.id, asking)
                 if status in AT_REST:
                     waiting.remove(role)
                     self._tell_ready(role, state, round(self.clock.now() - begun, 3), resumed=resumed)
             if waiting and self.clock.now() - begun > READY_SECONDS:
-                names = ", ".join(role.name for role in waiting)
+                names = ", ".join(role.label for role in waiting)
                 raise RunError(
                     f"{names}: not ready after {READY_SECONDS:g} s; look at the terminals (a login, a dialog?)"
                 )
@@ -150,7 +150,7 @@ class Terminals:
             asking[role] = self.clock.now()
         limit = told.get("start_seconds")
         if isinstance(limit, int | float) and self.clock.now() - asking[role] > limit:
-            raise RunError(f"{role} (terminal {terminal}): {reason}; nobody did so within {limit:g} s")
+            raise RunError(f"{role.label} (terminal {terminal}): {reason}; nobody did so within {limit:g} s")
 
     def _tell_ready(self, role: Role, state: State, seconds: float, *, resumed: bool) -> None:
         terminal, continues = state.terminals[role.name], ""
@@ -176,14 +176,14 @@ class Terminals:
                 self.api.send_input(terminal, f"/rename {role}-{terminal}", seconds=RENAME_SECONDS)
                 waiting[role] = self.clock.now() + RENAME_SECONDS
             except ApiError as error:
-                self.emit(Warned(text=f"{role} could not be renamed: {error}"))
+                self.emit(Warned(text=f"{role.label} could not be renamed: {error}"))
         while waiting:
             for role, deadline in list(waiting.items()):
                 if self._at_rest(state.terminals[role.name].id):
                     del waiting[role]
                 elif self.clock.now() >= deadline:
                     del waiting[role]
-                    self.emit(Warned(text=f"{role} was not idle within {RENAME_SECONDS:g} s after its renaming"))
+                    self.emit(Warned(text=f"{role.label} was not idle within {RENAME_SECONDS:g} s after its renaming"))
             if waiting:
                 self.clock.sleep(LOOK_SECONDS)
 
@@ -195,7 +195,9 @@ class Terminals:
         for role in ROLES:
             terminal, configured = state.terminals[role.name], self.settings.agents[role.name].provider
             if terminal.provider != configured:
-                self.emit(Warned(text=f"{role} goes on with {terminal.provider}, although {configured} is configured"))
+                self.emit(
+                    Warned(text=f"{role.label} goes on with {terminal.provider}, although {configured} is configured")
+                )
         lost = self.find_lost(state)
         if self.recovers:
             return lost
@@ -203,8 +205,8 @@ class Terminals:
             name = state.terminals[role.name].id
             if reason == GONE:
                 again = "RESUME=0 starts a new run"
-                raise RunError(f"cannot resume: the terminal {name} of {role} is gone; {again}")
-            self.emit(Warned(text=f"the agent of {role} (terminal {name}) has failed or is gone"))
+                raise RunError(f"cannot resume: the terminal {name} of {role.label} is gone; {again}")
+            self.emit(Warned(text=f"the agent of {role.label} (terminal {name}) has failed or is gone"))
         return {}
 
     @property

@@ -281,7 +281,7 @@ class _Wait:
     def _send_again(self, send: Callable[[float], None]) -> None:
         """An agent that was not seen at work has most likely not got its prompt: send it once more, and doubt anew."""
         self.sent_again = True
-        unseen = f"{self.request.role} was not seen at work, and its prompt may not have arrived"
+        unseen = f"{self.request.role.label} was not seen at work, and its prompt may not have arrived"
         self.handoff.emit(Warned(text=f"{unseen}; it is sent once more"))
         send(self._left())
         self.armed_at = self.clock.now()
@@ -301,7 +301,7 @@ class _Wait:
         self.reminders += 1
         if kept := self.handoff.responses.clear_irregular(self.request.role):
             what = "left a link or a directory in place of its response file"
-            self.handoff.emit(Warned(text=f"{self.request.role} has {what}; it is kept as {kept.name}"))
+            self.handoff.emit(Warned(text=f"{self.request.role.label} has {what}; it is kept as {kept.name}"))
         self.handoff.emit(Reminded(role=self.request.role.name, number=self.reminders))
         self.handoff.send(self.request.terminal_id, self.request.reminder, seconds=self._left())
         self.started, self.idle_since, self.armed_at = False, None, self.clock.now()
@@ -362,4 +362,4 @@ class _Wait:
         return max(self.settings.response_timeout - (self.clock.now() - self.begun), 1.0)
 
     def _who(self) -> str:
-        return f"{self.request.role} (terminal {self.request.terminal_id})"
+        return f"{self.request.role.label} (terminal {self.request.terminal_id})"
