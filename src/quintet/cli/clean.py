@@ -7,7 +7,7 @@ import click
 
 from quintet.errors import QuintetError, RunError
 from quintet.program import program
-from quintet.prose import for_stream, plural
+from quintet.prose import hanging, plural
 from quintet.setup.leftovers import (
     Leftover,
     old_run_folders,
@@ -29,7 +29,7 @@ def clean(*, wd: Path, terminals: bool, runs: bool, keep: int, dry_run: bool, ye
     _remove(found, dry_run=dry_run, yes=yes)
     if more:
         told = f"Terminals of runs that have ended are still open; {program()} clean --terminals ends them."
-        click.echo(for_stream(told, sys.stdout))
+        click.echo(hanging("", told))
 
 
 def _remove(found: list[Leftover], *, dry_run: bool, yes: bool) -> None:
@@ -38,7 +38,7 @@ def _remove(found: list[Leftover], *, dry_run: bool, yes: bool) -> None:
         click.echo("Nothing is left of old runs.")
         return
     for one in found:
-        click.echo(for_stream(f"  {one.what}: {one.where}", sys.stdout, rest="    "))
+        click.echo(hanging(f"  {one.what}: ", one.where))
     if dry_run:
         click.echo(f"\n{plural(len(found), 'thing')} would be removed.")
         return
