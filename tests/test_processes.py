@@ -1,6 +1,7 @@
 """Processes by their number, also on a system without /proc."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import quintet
 from quintet import processes
 from tests.server.rig import until
 
@@ -70,3 +72,10 @@ def test_the_children_of_a_process(sleeper: "subprocess.Popen[bytes]") -> None:
 def test_a_group_that_does_not_end_is_killed(sleeper: "subprocess.Popen[bytes]") -> None:
     processes.end_groups([sleeper.pid], 0.0)
     assert processes.has_ended(sleeper.pid)
+
+
+def test_no_other_module_uses_what_only_linux_has() -> None:
+    words = re.compile(r"\"/proc|SO_PEERCRED|pidfd_|O_PATH|O_TMPFILE|prctl|inotify|memfd|copy_file_range|os\.sched_")
+    source = Path(quintet.__file__).parent
+    users = {str(path.relative_to(source)) for path in source.rglob("*.py") if words.search(path.read_text())}
+    assert users == {"processes.py", "server/tmux/servers.py"}, "both have another way, and tests take the first away"

@@ -7,8 +7,8 @@ def without_root_powers() -> list[str]:
     """A prefix of a command under which root is an ordinary user before the file system, and so is all it starts."""
     code = (
         "import ctypes, os, sys\n"
-        "prctl = ctypes.CDLL(None, use_errno=True).prctl\n"
-        "assert os.geteuid() or not any(prctl(24, cap, 0, 0, 0) for cap in (1, 2)), 'capabilities cannot be dropped'\n"
+        "drop = lambda cap: ctypes.CDLL(None, use_errno=True).prctl(24, cap, 0, 0, 0)\n"
+        "assert os.geteuid() or not any(map(drop, (1, 2))), 'capabilities cannot be dropped'\n"
         "os.execv(sys.argv[1], sys.argv[1:])\n"
     )
     return [sys.executable, "-c", code]

@@ -3,21 +3,22 @@
 import os
 from pathlib import Path
 
+import psutil
+
+from quintet.processes import has_ended
+
 
 def processes_of(root: Path) -> dict[int, str]:
     """The living processes that belong to a folder, with their command lines."""
     found = {}
-    wanted = os.fsencode(root)
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdecimal() or int(entry.name) == os.getpid():
-            continue
+    for process in psutil.process_iter():
         try:
-            environment, command = (entry / "environ").read_bytes(), (entry / "cmdline").read_bytes()
-            state = (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
-        except OSError:
+            command, environment = process.cmdline(), process.environ().values()
+        except (psutil.Error, OSError):
             continue
-        if state != "Z" and (wanted in environment or wanted in command):
-            found[int(entry.name)] = command.replace(b"\0", b" ").decode(errors="replace").strip()
+        is_other = process.pid != os.getpid() and not has_ended(process.pid)
+        if is_other and any(str(root) in text for text in (*command, *environment)):
+            found[process.pid] = " ".join(command)
     return found
 
 

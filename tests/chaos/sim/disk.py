@@ -6,8 +6,10 @@ are, but for a full disk, which has no room for anybody.
 
 import builtins
 import errno
+import fcntl
 import io
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -118,7 +120,11 @@ class Disk:
 
 def _whole(path: Any, folder: int | None) -> Any:
     """The whole path of a name that is given relative to a folder's handle."""
-    return path if folder is None else f"{Path(f'/proc/self/fd/{folder}').readlink()}/{path}"
+    if folder is None:
+        return path
+    if sys.platform == "darwin":
+        return os.fsdecode(fcntl.fcntl(folder, fcntl.F_GETPATH, b"\0" * 1024).rstrip(b"\0")) + f"/{path}"
+    return f"{Path(f'/proc/self/fd/{folder}').readlink()}/{path}"
 
 
 class _Raw(io.FileIO):
