@@ -25,7 +25,7 @@ _LOCALHOST: Final = ("127.0.0.1", "::1")
 _MOST_BYTES: Final = 4096
 
 
-class ServerAddress(NamedTuple):
+class ServeToken(NamedTuple):
     """A running server of this user."""
 
     url: str
@@ -50,7 +50,7 @@ def publish_token(root: Path, address: str, port: int, token: str) -> Iterator[P
         os.close(descriptor)
 
 
-def find_server(url: str, root: Path | None = None) -> ServerAddress | None:
+def find_server(url: str, root: Path | None = None) -> ServeToken | None:
     """The server of this user at an address of this machine; None where there is none, or where it has no token.
 
     The answer has the server's own address: `localhost` may lead to another one.
@@ -65,7 +65,7 @@ def find_server(url: str, root: Path | None = None) -> ServerAddress | None:
     for address in _LOCALHOST if host == "localhost" else (host,):
         token = _read(_path(root or default_root(), address, port), _url(address, port))
         if token:
-            return ServerAddress(f"{_url(address, port)}{parts.path}", token)
+            return ServeToken(f"{_url(address, port)}{parts.path}", token)
     return None
 
 
