@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
+from quintet.config.describe import describe_allowed, describe_default, sections
 from quintet.config.table import AGENT_KINDS, AGENTS_KEY, CAO_PROVIDERS, Agent, Row
-from quintet.config.words import allowed_words, default_words, sections
 from quintet.roles import ROLES
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "settings.md"
@@ -58,9 +58,9 @@ def _tables() -> Iterator[str]:
 
 
 def _line(row: Row) -> str:
-    allowed = allowed_words(row, _code)
+    allowed = describe_allowed(row, _code)
     meaning = f"{row.meaning} ({allowed})" if allowed else row.meaning
-    return f"| `{row.flag}` | `{row.env}` | `{row.key}` | {default_words(row, _code)} | {meaning} |"
+    return f"| `{row.flag}` | `{row.env}` | `{row.key}` | {describe_default(row, _code)} | {meaning} |"
 
 
 def _code(value: str) -> str:

@@ -45,7 +45,7 @@ _KEPT: Final = (
 
 
 @dataclass(frozen=True)
-class Result:
+class GitResult:
     """How a git command ended."""
 
     code: int
@@ -73,7 +73,7 @@ def run(
     seconds: float = SECONDS,
     hooks: bool = False,
     check: bool = True,
-) -> Result:
+) -> GitResult:
     """Run git in a folder and wait for it. Raises GitError where it cannot run, takes too long, or fails.
 
     `feed` is its standard input, `to` a file for its output; `hooks` lets the repository's own hooks run; without
@@ -107,7 +107,7 @@ def run(
         finally:
             end_group(process)
         code = process.returncode
-        result = Result(code, _content(out), _last_line(_content(err)) or f"exit code {code}")
+        result = GitResult(code, _content(out), _last_line(_content(err)) or f"exit code {code}")
     if check and result.code:
         raise GitError(f"git {arguments[0]} in {folder} failed: {result.error}")
     return result

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quintet.cli.options import tell_apart
+from quintet.cli.options import config_and_task
 from quintet.errors import ConfigError
 from tests.stub.project import ONE_PASS, Project, project_in
 from tests.stub.replies import TASK
@@ -108,13 +108,13 @@ def test_a_config_and_a_task_are_told_apart(
     monkeypatch.chdir(tmp_path)
     Path("braces").write_text('\ufeff \n{"provider": "codex"}', encoding="utf-8")
     Path("words").write_text(TASK, encoding="utf-8")
-    found = tell_apart([Path(name) for name in names])
+    found = config_and_task([Path(name) for name in names])
     assert found == (Path(config) if config else None, Path(task) if task else None)
 
 
 def test_two_of_a_kind_are_refused() -> None:
     with pytest.raises(ConfigError, match=r"a\.json, b\.json"):
-        tell_apart([Path("a.json"), Path("b.json")])
+        config_and_task([Path("a.json"), Path("b.json")])
 
 
 def test_the_task_of_a_run_that_goes_on_is_its_own(project: Project) -> None:

@@ -14,8 +14,8 @@ import quintet
 from quintet.cli.commands import SECTIONS
 from quintet.cli.main import cli
 from quintet.config import TABLE
+from quintet.config.describe import describe_allowed, describe_default, sections
 from quintet.config.kinds import Choice, Seconds
-from quintet.config.words import allowed_words, default_words, sections
 from quintet.errors import PromptError, RunError
 from quintet.loop.decide.prompts.texts import shipped_texts, text_of
 from quintet.roles import ROLES
@@ -48,8 +48,8 @@ def test_the_help_shows_each_setting_with_its_default_and_its_choices(name: str)
     text = " ".join(" ".join(lines).split())
     for row in TABLE:
         assert f"{row.flag} " in text or f"--[no-]{row.flag.removeprefix('--')} " in text
-        told = f"{row.meaning}{f' ({allowed})' if (allowed := allowed_words(row)) else ''}"
-        assert f"{told} [default: {default_words(row)}]" in text
+        told = f"{row.meaning}{f' ({allowed})' if (allowed := describe_allowed(row)) else ''}"
+        assert f"{told} [default: {describe_default(row)}]" in text
     choices = [row.kind.names for row in TABLE if isinstance(row.kind, Choice)]
     assert len(choices) >= 3
     assert all(", ".join(names) in text for names in choices)

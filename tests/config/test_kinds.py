@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from quintet.config.kinds import Choice, Flag, Kind, PathText, Seconds, Text, Url, Whole, Words
+from quintet.config.kinds import Choice, Flag, Kind, PathText, Seconds, Text, TextList, Url, WholeNumber
 
 TRUE = [True, 1, "1", "true", "TRUE", "True", "yes", "YES", "on", "On", " on "]
 FALSE = [False, 0, "0", "false", "FALSE", "no", "No", "off", "OFF"]
@@ -23,9 +23,9 @@ def test_false_has_these_spellings(raw: Any) -> None:
 @pytest.mark.parametrize(
     ("kind", "raw", "value"),
     [
-        (Whole(1, 9), 3, 3),
-        (Whole(1, 9), "3", 3),
-        (Whole(1, 9), " 9 ", 9),
+        (WholeNumber(1, 9), 3, 3),
+        (WholeNumber(1, 9), "3", 3),
+        (WholeNumber(1, 9), " 9 ", 9),
         (Seconds(), "0.5", 0.5),
         (Seconds(), 2, 2.0),
         (Seconds(), 0.25, 0.25),
@@ -37,8 +37,8 @@ def test_false_has_these_spellings(raw: Any) -> None:
         (Url(), "https://[::1]:80/x", "https://[::1]:80/x"),
         (Url(), "", ""),
         (Choice(("a", "b")), "b", "b"),
-        (Words(), ["-x", ""], ("-x", "")),
-        (Words(), [], ()),
+        (TextList(), ["-x", ""], ("-x", "")),
+        (TextList(), [], ()),
     ],
 )
 def test_good_values_are_read(kind: Kind, raw: Any, value: Any) -> None:
@@ -49,7 +49,7 @@ def test_good_values_are_read(kind: Kind, raw: Any, value: Any) -> None:
     ("kind", "raws"),
     [
         (Flag(), [2, -1, 1.0, "", "y", "t", "wahr", "truee", None, [], {}, float("nan")]),
-        (Whole(1, 9), [0, 10, -3, True, 3.0, "3.0", "x", "", None, [], {}, 10**400, "9" * 5000, float("inf")]),
+        (WholeNumber(1, 9), [0, 10, -3, True, 3.0, "3.0", "x", "", None, [], {}, 10**400, "9" * 5000, float("inf")]),
         (Seconds(), [-0.1, "-1", True, "nan", "inf", float("nan"), float("inf"), 10**400, 1e300, "x", "", None, []]),
         (Text(), [3, True, None, [], {}, "a\0b"]),
         (Text(may_be_empty=False), ["", None]),
@@ -59,7 +59,7 @@ def test_good_values_are_read(kind: Kind, raw: Any, value: Any) -> None:
             ["localhost", "ftp://x", "http://", "http://h:port", "http://h:99999", "http://a b", 3, None, "http://["],
         ),
         (Choice(("a",)), ["A", "", None, [], {}, 1]),
-        (Words(), ["-x", None, [1], ["a\0"], {}, [None]]),
+        (TextList(), ["-x", None, [1], ["a\0"], {}, [None]]),
     ],
 )
 def test_bad_values_are_refused(kind: Kind, raws: list[Any]) -> None:

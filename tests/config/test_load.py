@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quintet.config import TABLE, Loaded, Settings, load_settings, shown
-from quintet.config.kinds import Flag, Whole
+from quintet.config import TABLE, Loaded, Settings, load_settings, settings_as_json
+from quintet.config.kinds import Flag, WholeNumber
 from quintet.config.table import CAO_PROVIDERS, OWN_PROVIDERS
 from quintet.errors import ConfigError
 from quintet.roles import ROLES
@@ -68,7 +68,7 @@ VARIABLES = {
 
 def test_the_defaults_are_those_of_the_specification(tmp_path: Path) -> None:
     loaded = load(tmp_path)
-    values = shown(loaded.settings)
+    values = settings_as_json(loaded.settings)
     assert {key: values[key] for key in DEFAULTS} == DEFAULTS
     assert values["wd"] == str(tmp_path)
     assert values["state_file"] == str(tmp_path / ".tmp" / "quintet-state.json")
@@ -105,7 +105,7 @@ SAMPLES = {
 def test_every_setting_takes_effect_from_every_source_in_order(row: Any, tmp_path: Path) -> None:
     if isinstance(row.kind, Flag):
         flag, env, file = True, "off", True
-    elif isinstance(row.kind, Whole):
+    elif isinstance(row.kind, WholeNumber):
         flag, env, file = "1", "2", 3  # type: ignore[assignment]
     elif row.key in SAMPLES:
         flag, env, file = SAMPLES[row.key]  # type: ignore[assignment]
@@ -429,7 +429,7 @@ def test_any_document_is_settings_or_one_line(
         inner[name] = item
     with contextlib.suppress(ConfigError):
         loaded = load(cwd, document)
-        assert loaded.origin.keys() == shown(loaded.settings).keys()
+        assert loaded.origin.keys() == settings_as_json(loaded.settings).keys()
         return
     refusal(cwd, document)
 

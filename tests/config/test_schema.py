@@ -8,8 +8,7 @@ import jsonschema_rs
 import pytest
 
 from quintet.config import TABLE, load_settings
-from quintet.config.kinds import Text
-from quintet.config.schema import json_schema, of_kind
+from quintet.config.schema import json_schema
 from quintet.errors import ConfigError
 from quintet.roles import ROLES
 
@@ -72,15 +71,3 @@ def test_both_take_what_is_right(document: dict[str, Any], tmp_path: Path) -> No
 def test_both_refuse_what_is_wrong(document: dict[str, Any], tmp_path: Path) -> None:
     assert not CHECK.is_valid(document)
     assert not taken(document, tmp_path)
-
-
-def test_a_kind_without_a_schema_is_noticed() -> None:
-    class Other:
-        allowed = "anything"
-
-        def read(self, raw: Any) -> Any:
-            return raw
-
-    assert of_kind(Text()) == {"type": "string"}
-    with pytest.raises(TypeError):
-        of_kind(Other())

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
-from quintet.config import Settings, load_settings, shown
+from quintet.config import Settings, load_settings, settings_as_json
 from quintet.config.table import AGENT_KINDS, TABLE
 from quintet.errors import QuintetError
 from quintet.loop.decide.flow import Ask, next_step
@@ -72,8 +72,8 @@ def a_config_file_is_settings_or_one_line(data: bytes) -> None:
     written(data, "config.json")
     with told():
         loaded = load_settings(Path("config.json"), {}, {}, FOLDER)
-        json.dumps(shown(loaded.settings))
-        assert loaded.origin.keys() == shown(loaded.settings).keys()
+        json.dumps(settings_as_json(loaded.settings))
+        assert loaded.origin.keys() == settings_as_json(loaded.settings).keys()
 
 
 _rows_and_values = st.dictionaries(one_of(*TABLE), texts(_WORDS, size=3) | _values, min_size=1, max_size=3)

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from quintet.config import load_settings, shown
+from quintet.config import load_settings, settings_as_json
 
 _WIDEST = 60
 
@@ -19,7 +19,7 @@ def show_settings(config_file: Path | None, as_json: bool, **flags: Any) -> None
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a setting may hold what the terminal cannot show
     loaded = load_settings(config_file, os.environ, flags, Path.cwd())
-    values = shown(loaded.settings)
+    values = settings_as_json(loaded.settings)
     if as_json:
         document = {key: {"value": value, "from": loaded.origin[key]} for key, value in values.items()}
         click.echo(json.dumps(document, ensure_ascii=False, indent=2))

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from quintet.cli.options import task_named_in
+from quintet.cli.options import task_on_command_line
 from quintet.config import Settings, find_config, load_settings
 from quintet.loop.decide.flow import Ask
 from quintet.loop.decide.task import title_of
@@ -20,7 +20,7 @@ from quintet.setup.permissions import agent_permissions
 def show_plan(config_file: Path | None, flags: dict[str, Any], as_json: bool) -> None:
     """Print what a run would do; nothing is written and nothing is started."""
     loaded = load_settings(config_file, os.environ, flags, Path.cwd())
-    found = plan(loaded.settings, task_named_in(flags))
+    found = plan(loaded.settings, task_on_command_line(flags))
     config = config_file or find_config(os.environ, flags, Path.cwd())
     rows = _rows(loaded.settings, found, config)
     if as_json:

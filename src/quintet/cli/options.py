@@ -9,14 +9,21 @@ import click
 from click.shell_completion import CompletionItem
 
 from quintet.config import TABLE
-from quintet.config.kinds import Choice, Flag, Kind, PathText, Prices, Seconds, Url, Whole
+from quintet.config.describe import describe_allowed, describe_default, sections
+from quintet.config.kinds import Choice, Flag, Kind, PathText, Prices, Seconds, Url, WholeNumber
 from quintet.config.table import Row
-from quintet.config.words import allowed_words, default_words, sections
 from quintet.errors import ConfigError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _TASK_NAMES: Final = (".md", ".markdown", ".txt")
-_VALUES: Final = {Whole: "NUMBER", Seconds: "SECONDS", PathText: "PATH", Url: "URL", Choice: "NAME", Prices: "JSON"}
+_VALUES: Final = {
+    WholeNumber: "NUMBER",
+    Seconds: "SECONDS",
+    PathText: "PATH",
+    Url: "URL",
+    Choice: "NAME",
+    Prices: "JSON",
+}
 _NO_BREAK: Final = "\xa0"
 _ABOUT_SETTINGS: Final = (
     "The settings follow. Each is an environment variable too (--max-rounds is MAX_ROUNDS) and a key of the config "
@@ -25,7 +32,7 @@ _ABOUT_SETTINGS: Final = (
 
 
 class SettingsCommand(click.Command):
-    """A command whose help shows its own options first, then the settings as their page does."""
+    """A command whose help shows its own options first, then the settings in sections."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         settings = {row.name for row in TABLE}
@@ -41,10 +48,10 @@ class SettingsCommand(click.Command):
 
 
 def _record(row: Row) -> tuple[str, str]:
-    """An option and what is to be known of it."""
+    """An option and its help."""
     spelling = f"--[no-]{row.flag.removeprefix('--')}" if isinstance(row.kind, Flag) else f"{row.flag} {_value(row)}"
-    allowed = allowed_words(row)
-    return spelling, f"{row.meaning}{f' ({allowed})' if allowed else ''} [default:{_NO_BREAK}{default_words(row)}]"
+    allowed = describe_allowed(row)
+    return spelling, f"{row.meaning}{f' ({allowed})' if allowed else ''} [default:{_NO_BREAK}{describe_default(row)}]"
 
 
 def _value(row: Row) -> str:
@@ -52,7 +59,7 @@ def _value(row: Row) -> str:
 
 
 def setting_options(command: Command) -> Command:
-    """One option for each row of the table. Values stay text: the table's own kinds read them."""
+    """Add one option for each setting. Values stay text; the kinds of the table read them."""
     for row in reversed(TABLE):
         if isinstance(row.kind, Flag):
             spelling = f"{row.flag}/--no-{row.flag.removeprefix('--')}"
@@ -70,7 +77,7 @@ def setting_options(command: Command) -> Command:
 
 
 def _completion(kind: Kind) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
-    """What a shell offers for a value: the names that are allowed, or files."""
+    """The completion of a value: the allowed names, or files."""
 
     def complete(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
         if isinstance(kind, Choice):
@@ -80,8 +87,8 @@ def _completion(kind: Kind) -> Callable[[click.Context, click.Parameter, str], l
     return complete
 
 
-def tell_apart(files: Sequence[Path]) -> tuple[Path | None, Path | None]:
-    """The config file and the task file, in whichever order they come."""
+def config_and_task(files: Sequence[Path]) -> tuple[Path | None, Path | None]:
+    """The config file and the task file, given in any order."""
     configs = [path for path in files if _is_config(path)]
     tasks = [path for path in files if path not in configs]
     for kind, found in (("config file", configs), ("task file", tasks)):
@@ -90,22 +97,22 @@ def tell_apart(files: Sequence[Path]) -> tuple[Path | None, Path | None]:
     return next(iter(configs), None), next(iter(tasks), None)
 
 
-def one_task(task_file: Path, by_flag: str | None) -> str:
-    """The task file, named once."""
+def only_task(task_file: Path, by_flag: str | None) -> str:
+    """The task file; an error if it is named a second time by an option."""
     if by_flag is not None:
         raise ConfigError(f"the task file is named twice: {task_file} and --prompt-file {by_flag}; name one")
     return str(task_file)
 
 
-def task_named_in(flags: Mapping[str, Any]) -> str:
-    """The task that the command line itself names, as one types it; empty where it names none."""
+def task_on_command_line(flags: Mapping[str, Any]) -> str:
+    """The task as it is named on the command line; empty if it is not."""
     if flags.get("prompt_file"):
         return shlex.quote(str(Path(flags["prompt_file"]).absolute()))
     return "--prompt TEXT" if flags.get("prompt") else ""
 
 
 def _is_config(path: Path) -> bool:
-    """By its name; where that does not tell, a file that begins with a brace or bracket is a config."""
+    """Whether a file is a config: by its suffix, else by a brace or bracket at its beginning."""
     suffix = path.suffix.lower()
     if suffix in (".json", *_TASK_NAMES):
         return suffix == ".json"

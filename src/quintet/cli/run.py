@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from quintet.cli.dry_run import show_plan
-from quintet.cli.options import one_task, task_named_in, tell_apart
+from quintet.cli.options import config_and_task, only_task, task_on_command_line
 from quintet.config import Settings, load_settings
 from quintet.execute import Result, RunSpec, execute
 from quintet.layout import JOURNAL, run_folder
@@ -25,9 +25,9 @@ from quintet.watch.runs.summary import summarise
 
 def run_command(files: tuple[Path, ...], dry_run: bool, plain: bool, as_json: bool, **flags: Any) -> int:
     """Tell the two files apart, and run or show the plan."""
-    config_file, task_file = tell_apart(files)
+    config_file, task_file = config_and_task(files)
     if task_file is not None:
-        flags["prompt_file"] = one_task(task_file, flags["prompt_file"])
+        flags["prompt_file"] = only_task(task_file, flags["prompt_file"])
     if dry_run:
         show_plan(config_file, flags, as_json)
         return 0
@@ -61,7 +61,7 @@ def run(
                 _show_earlier(show, settings, event.run_id)
             show(event)
 
-        result = execute(RunSpec(settings, loaded.warnings, [listen], task_named_in(flags)))
+        result = execute(RunSpec(settings, loaded.warnings, [listen], task_on_command_line(flags)))
     if result.report_error:
         click.echo(for_stream(f"warning: no report: {result.report_error}", sys.stderr), err=True)
     if result.folder and result.report and not as_json:

@@ -1,7 +1,9 @@
-"""What a setting's value may be. Each kind reads a raw value (text, or what JSON gives) or raises ValueError."""
+"""The kinds of values that a setting may have.
+
+A kind reads a raw value (text, or what JSON gives) or raises ValueError, says what it allows, and has a JSON schema.
+"""
 
 import json
-import math
 import os
 import re
 from collections.abc import Sequence
@@ -16,10 +18,13 @@ _MOST_MONEY = 1e12
 
 
 class Kind(Protocol):
-    """A kind of value: how to read it, and how to say what it may be."""
+    """A kind of value."""
 
     @property
     def allowed(self) -> str: ...
+
+    @property
+    def schema(self) -> dict[str, Any]: ...
 
     def read(self, raw: Any) -> Any: ...
 
@@ -30,6 +35,10 @@ class Text:
 
     allowed: str = "a text"
     may_be_empty: bool = True
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string"} if self.may_be_empty else {"type": "string", "minLength": 1}
 
     def read(self, raw: Any) -> str:
         if not isinstance(raw, str) or "\0" in raw or not (raw or self.may_be_empty):
@@ -54,10 +63,8 @@ class Url(Text):
 
     def read(self, raw: Any) -> str:
         text = super().read(raw).rstrip("/")
-        if not text:
-            return ""
         parts = urlsplit(text)
-        if parts.scheme not in {"http", "https"} or not parts.hostname or any(map(str.isspace, text)):
+        if text and (parts.scheme not in {"http", "https"} or not parts.hostname or any(map(str.isspace, text))):
             raise ValueError
         _ = parts.port  # a port that is no number raises here
         return text
@@ -69,17 +76,19 @@ class Flag:
 
     allowed: str = "true or false (also 1/0, yes/no, on/off)"
 
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {"type": "boolean"}
+
     def read(self, raw: Any) -> bool:
         word = str(raw).strip().lower() if isinstance(raw, bool | int | str) else ""
-        if word in TRUE:
-            return True
-        if word in FALSE:
-            return False
-        raise ValueError
+        if word not in TRUE + FALSE:
+            raise ValueError
+        return word in TRUE
 
 
 @dataclass(frozen=True)
-class Whole:
+class WholeNumber:
     """A whole number within bounds."""
 
     at_least: int = 0
@@ -89,20 +98,21 @@ class Whole:
     def allowed(self) -> str:
         return f"a whole number from {self.at_least} to {self.at_most}"
 
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {"type": "integer", "minimum": self.at_least, "maximum": self.at_most}
+
     def read(self, raw: Any) -> int:
-        if isinstance(raw, bool) or not isinstance(raw, int | str):
+        if isinstance(raw, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,18}\s*", raw):
+            raw = int(raw)
+        if type(raw) is not int or not self.at_least <= raw <= self.at_most:
             raise ValueError
-        if isinstance(raw, str) and not re.fullmatch(r"\s*[+-]?[0-9]{1,18}\s*", raw):
-            raise ValueError
-        number = int(raw)
-        if not self.at_least <= number <= self.at_most:
-            raise ValueError
-        return number
+        return raw
 
 
 @dataclass(frozen=True)
 class Seconds:
-    """A stretch of time; fractions are allowed."""
+    """A duration; fractions are allowed."""
 
     at_least: float = 0.0
     at_most: float = 30 * 86_400.0
@@ -111,16 +121,15 @@ class Seconds:
     def allowed(self) -> str:
         return f"a number of seconds from {self.at_least:g} to {self.at_most:.0f}"
 
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {"type": "number", "minimum": self.at_least, "maximum": self.at_most}
+
     def read(self, raw: Any) -> float:
-        if isinstance(raw, bool) or not isinstance(raw, int | float | str):
-            raise ValueError
-        try:
-            seconds = float(raw)
-        except OverflowError:
-            raise ValueError from None
-        if not math.isfinite(seconds) or not self.at_least <= seconds <= self.at_most:
-            raise ValueError
-        return seconds
+        seconds = float(raw) if isinstance(raw, str) else raw
+        if type(seconds) not in (int, float) or not self.at_least <= seconds <= self.at_most:
+            raise ValueError  # also for infinity and for what is no number
+        return float(seconds)
 
 
 @dataclass(frozen=True)
@@ -131,6 +140,12 @@ class Prices:
         'an object such as {"codex": {"input": 1.25, "cached": 0.125, "output": 10}}: '
         "by model or provider, for a million tokens; cached may be left out"
     )
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        parts = {key: {"type": "number", "minimum": 0} for key in ("input", "cached", "output")}
+        price = object_schema(parts) | {"required": ["input", "output"]}
+        return {"type": "object", "additionalProperties": price}
 
     def read(self, raw: Any) -> dict[str, dict[str, float]]:
         try:
@@ -160,6 +175,10 @@ class Choice:
     def allowed(self) -> str:
         return ", ".join(self.names)
 
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string", "enum": list(self.names)}
+
     def read(self, raw: Any) -> str:
         if raw not in self.names:
             raise ValueError
@@ -167,12 +186,21 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Words:
+class TextList:
     """A list of texts: arguments for a command."""
 
     allowed: str = "a list of texts"
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {"type": "array", "items": {"type": "string"}}
 
     def read(self, raw: Any) -> tuple[str, ...]:
         if not isinstance(raw, list):
             raise ValueError
         return tuple(Text().read(item) for item in raw)
+
+
+def object_schema(properties: dict[str, Any]) -> dict[str, Any]:
+    """The schema of an object that has no other keys."""
+    return {"type": "object", "properties": properties, "additionalProperties": False}

@@ -1,4 +1,4 @@
-"""From flags, environment and JSON file to settings, with the place that each came from."""
+"""Load the settings from options, environment and JSON file, and note where each came from."""
 
 import difflib
 import json
@@ -17,7 +17,7 @@ from quintet.layout import CONFIG_FILE, STATE_FILE
 from quintet.roles import BY_NAME, ROLES
 
 DEFAULT = "default"
-"""the config file of a project, found where none is named"""
+"""the origin of a setting that nobody has given"""
 _BY_KEY = {row.key: row for row in TABLE}
 _PROMPTS = ("prompt_file", "prompt")
 _LONGEST_QUOTE = 60
@@ -33,11 +33,13 @@ class Loaded:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Given:
+    """A raw value and the place where it was given."""
+
     raw: Any
     place: str
     base: Path | None = None
-    """what a relative path begins at, where that is not the current directory"""
+    """the folder that a relative path starts at, if not the current directory"""
 
 
 def find_config(env: Mapping[str, str], flags: Mapping[str, Any], cwd: Path) -> Path | None:
@@ -47,13 +49,13 @@ def find_config(env: Mapping[str, str], flags: Mapping[str, Any], cwd: Path) -> 
     try:
         return Path(os.path.relpath(path, cwd)) if path.is_file() else None
     except OSError:
-        return None  # what is wrong with the folder is told where it is used
+        return None  # the error is reported where the folder is used
 
 
 def load_settings(config_file: Path | None, env: Mapping[str, str], flags: Mapping[str, Any], cwd: Path) -> Loaded:
-    """Read every source, highest first: flags, environment, JSON file, defaults.
+    """Read every source; options come first, then the environment, the JSON file and the defaults.
 
-    Where no file is named, it is the project's own `quintet.json`, whose paths begin at its folder.
+    If no file is named, the project's own `quintet.json` is read; relative paths in it start at its folder.
     """
     found_file = None if config_file else find_config(env, flags, cwd)
     base = (cwd / found_file).parent if found_file else None
@@ -61,16 +63,16 @@ def load_settings(config_file: Path | None, env: Mapping[str, str], flags: Mappi
     document = _read_document(cwd / config_file) if config_file else {}
     in_file = f"in {_printable(str(config_file))}"
     agents = _pop_agents(document, in_file)
-    sources: tuple[dict[str, _Found], ...] = (
-        {row.name: _Found(flags[row.name], row.flag) for row in TABLE if flags.get(row.name) is not None},
-        {row.name: _Found(env[row.env], row.env) for row in TABLE if env.get(row.env)},
+    sources: tuple[dict[str, _Given], ...] = (
+        {row.name: _Given(flags[row.name], row.flag) for row in TABLE if flags.get(row.name) is not None},
+        {row.name: _Given(env[row.env], row.env) for row in TABLE if env.get(row.env)},
         _rows_of(document, in_file, base),
     )
     kinds: dict[str, Kind] = {row.name: row.kind for row in TABLE}
     found = ChainMap(*sources)
     api = "api" in found and _read(kinds["api"], found["api"])
     providers = kinds["provider"] = Choice((*OWN_PROVIDERS, *CAO_PROVIDERS) if api else OWN_PROVIDERS)
-    for source in sources:  # every one is read, so that a bad value shows even where another hides it
+    for source in sources:  # all are read, so that a bad value is reported even if another takes precedence
         for name, item in source.items():
             _read(kinds[name], item)
     found = ChainMap(*_one_prompt(sources))
@@ -83,11 +85,11 @@ def load_settings(config_file: Path | None, env: Mapping[str, str], flags: Mappi
     if settings.prompt_file:
         origin["prompt"] = origin["prompt_file"]
     inherited = {f"{AGENTS_KEY}.{role}.provider": origin["provider"] for role in ROLES}
-    origin = dict.fromkeys(shown(settings), DEFAULT) | origin | inherited | places
+    origin = dict.fromkeys(settings_as_json(settings), DEFAULT) | origin | inherited | places
     return Loaded(settings, origin, _warnings(settings))
 
 
-def shown(settings: Settings) -> dict[str, Any]:
+def settings_as_json(settings: Settings) -> dict[str, Any]:
     """Every setting by its JSON key, as a JSON value."""
     values: dict[str, Any] = {}
     for row in TABLE:
@@ -100,7 +102,7 @@ def shown(settings: Settings) -> dict[str, Any]:
     return values
 
 
-def _read(kind: Kind, found: _Found) -> Any:
+def _read(kind: Kind, found: _Given) -> Any:
     try:
         return kind.read(found.raw)
     except ValueError:
@@ -118,7 +120,7 @@ def _quote(raw: Any) -> str:
 
 
 def _printable(text: str) -> str:
-    """A text that stays on its line: of a file's name anything can be a part."""
+    """A text on one line: a file's name may contain anything."""
     return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
 
 
@@ -136,7 +138,7 @@ def _read_document(path: Path) -> dict[str, Any]:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is not UTF-8 text"
         raise ConfigError(f"config file {name}: cannot be read ({reason})") from None
     try:
-        document = json.loads(text, object_pairs_hook=_no_twins)
+        document = json.loads(text, object_pairs_hook=_refuse_duplicates)
     except RecursionError:
         raise ConfigError(f"config file {name}: is nested too deeply") from None
     except ValueError as error:
@@ -146,7 +148,7 @@ def _read_document(path: Path) -> dict[str, Any]:
     return document
 
 
-def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     keys: dict[str, Any] = {}
     for key, value in pairs:
         if key in keys:
@@ -166,7 +168,7 @@ def _unknown(key: str, in_file: str, known: Iterable[str]) -> ConfigError:
     return ConfigError(f"unknown key {_quote(key)} {in_file}; allowed: {', '.join(names)}{_nearest(key, names)}")
 
 
-def _rows_of(document: dict[str, Any], in_file: str, base: Path | None) -> dict[str, _Found]:
+def _rows_of(document: dict[str, Any], in_file: str, base: Path | None) -> dict[str, _Given]:
     schema = document.pop(SCHEMA_KEY, "")
     if not isinstance(schema, str):
         raise ConfigError(f"{SCHEMA_KEY} {in_file}: found {_quote(schema)}, allowed: a text")
@@ -183,7 +185,7 @@ def _rows_of(document: dict[str, Any], in_file: str, base: Path | None) -> dict[
         if key not in _BY_KEY:
             section = key.partition(".")[0] + "."
             raise _unknown(key, in_file, {name for name in _BY_KEY if name.startswith(section)})
-    return {_BY_KEY[key].name: _Found(value, f"{key} {in_file}", base) for key, value in flat.items()}
+    return {_BY_KEY[key].name: _Given(value, f"{key} {in_file}", base) for key, value in flat.items()}
 
 
 def _pop_agents(document: dict[str, Any], in_file: str) -> dict[str, dict[str, Any]]:
@@ -201,20 +203,20 @@ def _pop_agents(document: dict[str, Any], in_file: str) -> dict[str, dict[str, A
 def _agents(
     agents: dict[str, dict[str, Any]], in_file: str, provider: str, providers: Kind
 ) -> tuple[dict[str, Agent], dict[str, str]]:
-    """The five agents, and the place of each part that the file gives."""
+    """The five agents, and the place of each part that the file sets."""
     result, places = {}, {}
     for role in ROLES:
         parts: dict[str, Any] = {"provider": provider, "profile": role.profile}
         for part, raw in agents.get(role.name, {}).items():
             key = f"{AGENTS_KEY}.{role}.{part}"
             places[key] = f"{key} {in_file}"
-            parts[part] = _read(providers if part == "provider" else AGENT_KINDS[part], _Found(raw, places[key]))
+            parts[part] = _read(providers if part == "provider" else AGENT_KINDS[part], _Given(raw, places[key]))
         result[role.name] = Agent(**parts)
     return result, places
 
 
-def _one_prompt(sources: tuple[dict[str, _Found], ...]) -> tuple[dict[str, _Found], ...]:
-    """The highest source that has a prompt decides, and within it the file; an empty one is none."""
+def _one_prompt(sources: tuple[dict[str, _Given], ...]) -> tuple[dict[str, _Given], ...]:
+    """Keep one prompt: that of the first source that has one, and in it the file before the text."""
     given = ((number, name) for number, source in enumerate(sources) for name in _PROMPTS if _has(source, name))
     kept = next(given, None)
     return tuple(
@@ -223,11 +225,11 @@ def _one_prompt(sources: tuple[dict[str, _Found], ...]) -> tuple[dict[str, _Foun
     )
 
 
-def _has(source: Mapping[str, _Found], name: str) -> bool:
+def _has(source: Mapping[str, _Given], name: str) -> bool:
     return name in source and bool(source[name].raw)
 
 
-def _paths(values: dict[str, Any], cwd: Path, found: Mapping[str, _Found]) -> dict[str, Any]:
+def _paths(values: dict[str, Any], cwd: Path, found: Mapping[str, _Given]) -> dict[str, Any]:
     def path_of(name: str, default: str | Path) -> Path:
         base = found[name].base if name in found else None
         return (base or cwd) / Path(values.get(name, default))
@@ -264,6 +266,6 @@ def _warnings(settings: Settings) -> tuple[str, ...]:
     if least > most:
         return (
             f"min_review_cycles_before_approval ({least}) is above max_review_cycles ({most}): "
-            "no review can approve, every phase goes on when its cycles are used up",
+            "no review can approve, so every phase uses all its cycles",
         )
     return ()

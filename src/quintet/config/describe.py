@@ -1,9 +1,9 @@
-"""The settings in words, for the help and for the page of settings: sections, defaults, allowed values."""
+"""Describe the settings for the help and for the page of settings: sections, defaults, allowed values."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from quintet.config.kinds import Choice, Prices, Seconds, Whole
+from quintet.config.kinds import Choice, Prices, Seconds, WholeNumber
 from quintet.config.table import TABLE, Row, Settings
 from quintet.layout import STATE_FILE
 
@@ -29,15 +29,15 @@ _PRICE: Final = '{"codex": {"input": 1.25, "cached": 0.125, "output": 10}}'
 
 
 def sections() -> Iterator[tuple[str, list[Row]]]:
-    """Each section's title and its settings; none is left out."""
+    """Each section's title and its settings."""
     found: dict[str, list[Row]] = {section: [] for section in TITLES}
     for row in TABLE:
         found[row.key.rpartition(".")[0]].append(row)
     yield from ((TITLES[section], rows) for section, rows in found.items())
 
 
-def default_words(row: Row, mark: Mark = str) -> str:
-    """What counts where nobody says anything."""
+def describe_default(row: Row, mark: Mark = str) -> str:
+    """The default of a setting."""
     default: Any = getattr(Settings, row.name)
     if row.name in _DEFAULTS:
         return _DEFAULTS[row.name]
@@ -48,14 +48,14 @@ def default_words(row: Row, mark: Mark = str) -> str:
     return mark(f"{default:g}" if isinstance(default, float) else str(default))
 
 
-def allowed_words(row: Row, mark: Mark = str) -> str:
-    """What a value may be, where that does not go without saying."""
+def describe_allowed(row: Row, mark: Mark = str) -> str:
+    """The allowed values of a setting, where they are not obvious."""
     match row.kind:
         case Choice(names):
             other = f"; with {mark('api')} also what that server offers" if row.name == "provider" else ""
             return ", ".join(map(mark, names)) + other
-        case Whole(least, most):
-            if most < Whole.at_most:
+        case WholeNumber(least, most):
+            if most < WholeNumber.at_most:
                 return f"{least} to {most}"
             return f"at least {least}" if least else ""
         case Seconds():
