@@ -1,7 +1,7 @@
 """The one way to start a run, used as a library: everything goes in as one value and comes out as another."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -93,7 +93,7 @@ def test_the_server_and_the_clock_can_be_passed_in(project: Project) -> None:
     """Minutes without a reply pass at once."""
     asked: list[str] = []
 
-    def connect(api: str, _sessions: Sequence[str]) -> ApiClient:
+    def connect(api: str, _sessions: Sequence[str], _warn: Callable[[str], None]) -> ApiClient:
         asked.append(api)
         return ApiClient(project.stub.url, str(project.wd))
 

@@ -11,6 +11,7 @@ import tracemalloc
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -20,7 +21,7 @@ from quintet.config import Settings
 from quintet.loop.decide import condense, gate
 from quintet.loop.decide.flow import Ask, Dispatched, Finished, Replied, apply, first_state, next_step
 from quintet.loop.decide.prompts import Prompts
-from quintet.loop.decide.state import State, Terminal
+from quintet.loop.decide.state import State, TerminalRef
 from quintet.loop.decide.task import Task
 from quintet.roles import ROLES, TESTER, Phase
 
@@ -95,8 +96,8 @@ def readable(seconds: float) -> str:
 
 
 def a_new_state(config: Settings) -> State:
-    terminals = {role.name: Terminal(f"t-{role}", "codex") for role in ROLES}
-    return first_state(State(run_id="bench", wd=str(config.wd), terminals=terminals), config)
+    terminals = {role.name: TerminalRef(f"t-{role}", "codex") for role in ROLES}
+    return replace(first_state(config, "bench"), terminals=terminals)
 
 
 def reply_to(step: Ask) -> str:

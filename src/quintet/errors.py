@@ -8,7 +8,7 @@ QuintetError                one line for the user, exit code 1
 ├── StateError              the state file cannot be written or put aside
 ├── RunError                a run cannot start or go on
 │   ├── AgentError          an agent's terminal has failed
-│   │   └── TurnFailed      ... or only its turn: the model did not answer, a limit is reached
+│   │   └── TurnFailure     ... or only its turn: the model did not answer, a limit is reached
 │   ├── NoResponse          an agent is idle and has written no response (also a RuntimeError)
 │   ├── ResponseTimeout     an agent is still at work when its time is up (also a TimeoutError)
 │   └── TokensUsedUp        the run has reached its limit of tokens (exit code 3)
@@ -18,7 +18,7 @@ QuintetError                one line for the user, exit code 1
 ├── ServerError             our own terminal server cannot do what was asked of it
 └── ApiError                the terminal server did not do what it was asked
     ├── PassingFault        it cannot be reached, or fails in a way that may pass
-    │   └── MaybeDone       ... after the request may have taken effect
+    │   └── OutcomeUnknown  ... after the request may have taken effect
     │       └── NotJson     it answered something that is no JSON object
     │           └── Torn    ... but the beginning of one
     ├── TerminalGone        it does not know the terminal
@@ -60,7 +60,7 @@ class AgentError(RunError, RuntimeError):
     """An agent's terminal has failed."""
 
 
-class TurnFailed(AgentError):  # noqa: N818
+class TurnFailure(AgentError):  # noqa: N818
     """An agent's turn has ended without an answer; the agent itself is there."""
 
     def __init__(self, text: str, kind: str = "", resets_at: float | None = None) -> None:
@@ -101,19 +101,21 @@ class ServerError(QuintetError):
 class ApiError(QuintetError):
     """The terminal server did not do what it was asked."""
 
-    detail: str = ""
-    """the server's own words"""
+    def __init__(self, text: str, detail: str = "") -> None:
+        super().__init__(text)
+        self.detail = detail
+        """the server's own words"""
 
 
 class PassingFault(ApiError):  # noqa: N818
     """The server cannot be reached, or fails in a way that may pass."""
 
 
-class MaybeDone(PassingFault):
+class OutcomeUnknown(PassingFault):
     """A passing fault after which the request may have taken effect."""
 
 
-class NotJson(MaybeDone):
+class NotJson(OutcomeUnknown):
     """The server's answer is no JSON object."""
 
 

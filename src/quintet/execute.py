@@ -14,7 +14,8 @@ from quintet.loop.decide.state import Status
 from quintet.loop.journal import Event, Noted, RunStopped, Warned
 from quintet.loop.record.store import Listener
 from quintet.loop.run.clock import Clock, RealClock
-from quintet.loop.run.driver import Connect, Driver
+from quintet.loop.run.connection import Connect
+from quintet.loop.run.driver import Driver
 from quintet.loop.run.plan import check_settings
 from quintet.providers.scripted import SCENARIO_VARIABLE, SCRIPTED
 from quintet.server.http.client import client_for
@@ -73,18 +74,13 @@ def execute(spec: RunSpec) -> Result:
         if isinstance(event, RunStopped):
             reasons.append(event.reason)
 
-    def warn(text: str) -> None:
-        driver.emit(Warned(text=text))
-
     check_settings(settings)
     with registered(settings.wd), ExitStack() as servers:
-        connect = spec.connect or partial(_connect, settings, servers, warn)
-        driver = Driver(settings, connect, [*spec.listeners, note_reason], spec.clock, spec.named_task)
-        for warning in (*spec.warnings, *_missing_script(settings)):
-            warn(warning)
-        for sentence in _permissions(settings):
-            driver.emit(Noted(text=sentence))
-        code, state = driver.run(), driver.state
+        connect = spec.connect or partial(_connect, settings, servers)
+        early: list[Event] = [Warned(text=text) for text in (*spec.warnings, *_missing_script(settings))]
+        early += [Noted(text=text) for text in _permissions(settings)]
+        listeners = [*spec.listeners, note_reason]
+        code, state = Driver(settings, connect, listeners, spec.clock, spec.named_task, early).run()
         result = Result(
             code, state.final_status, "".join(reasons[-1:]), state.run_id, session=state.session_name, api=state.api
         )
@@ -120,7 +116,7 @@ def _missing_script(settings: Settings) -> Iterator[str]:
 
 
 def _connect(
-    settings: Settings, servers: ExitStack, warn: Callable[[str], None], api: str, sessions: Sequence[str]
+    settings: Settings, servers: ExitStack, api: str, sessions: Sequence[str], warn: Callable[[str], None]
 ) -> ApiClient:
     """A client of the server at the address; without an address, of a server that is started for this run."""
     wd = settings.wd

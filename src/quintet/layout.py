@@ -20,6 +20,8 @@ LONGEST_WORD: Final = 4096
 """bytes that are read of a file in which a process says where it is"""
 STATE: Final = "quintet-state.json"
 STATE_FILE: Final = TMP / STATE
+STATE_POINTER: Final = TMP / "state-file"
+"""names the state file where a run keeps it in another place"""
 JOURNAL: Final = "journal.jsonl"
 PROMPTS: Final = "prompts"
 CHANGES: Final = "changes.json"

@@ -1,14 +1,18 @@
 """The client, over a transport that answers what a test wants: exact requests, and what becomes of every answer."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from urllib.parse import parse_qsl
 
 import httpx
 import pytest
 
-from quintet.api.client import LONGEST_ANSWER, LONGEST_QUERY, ApiClient
-from quintet.api.status import TerminalStatus
-from quintet.errors import ApiError, MaybeDone, PassingFault, Refused, TerminalGone
+from quintet.api.backend import Backend, TerminalView
+from quintet.api.cao_backend import LONGEST_QUERY, CaoBackend
+from quintet.api.client import ApiClient
+from quintet.api.models import Failure, TokenCount
+from quintet.api.quintet_backend import QuintetBackend, backend_of
+from quintet.api.status import FailureKind, TerminalStatus
+from quintet.errors import ApiError, OutcomeUnknown, PassingFault, Refused, TerminalGone
 
 Answer = Callable[[httpx.Request], httpx.Response]
 OK = {"id": "aa00bb11", "session_name": "s", "status": "idle", "output": "text", "success": True}
@@ -20,7 +24,9 @@ class Wire:
     def __init__(self, answer: Answer | None = None, token: str = "") -> None:
         self.requests: list[httpx.Request] = []
         self.answer: Answer = answer or (lambda _: httpx.Response(200, json=OK))
-        self.api = ApiClient("http://127.0.0.1:9889", "/pro ject", token, httpx.MockTransport(self._handle))
+        self.client = ApiClient("http://127.0.0.1:9889", "/pro ject", token, httpx.MockTransport(self._handle))
+        self.api = CaoBackend(self.client)
+        self.own = QuintetBackend(self.client)
 
     def _handle(self, request: httpx.Request) -> httpx.Response:
         self.requests.append(request)
@@ -46,27 +52,12 @@ def test_create_session() -> None:
         ("agent_profile", "system_analyst"),
         ("working_directory", "/pro ject"),
     ]
-    assert (answer["id"], answer["session_name"]) == ("aa00bb11", "s")
-
-
-def test_an_answer_without_end_is_not_read_to_the_end() -> None:
-    sent = 0
-
-    def pieces() -> Iterator[bytes]:
-        nonlocal sent
-        while sent < 10 * LONGEST_ANSWER:
-            sent += 1_000_000
-            yield b"x" * 1_000_000
-
-    wire = Wire(lambda _: httpx.Response(200, content=pieces()))
-    with pytest.raises(Refused, match="the answer has more than 16 MB"):
-        wire.api.get_last_output("aa00bb11")
-    assert sent <= LONGEST_ANSWER + 1_000_000
+    assert (answer.id, answer.session_name) == ("aa00bb11", "s")
 
 
 def test_create_session_with_everything() -> None:
     wire = Wire()
-    wire.api.create_session("p", "codex", model="m", args=["-a", "b c"], permissions="ask", session_name="mine")
+    wire.own.create_session("p", "codex", model="m", args=["-a", "b c"], permissions="ask", session_name="mine")
     assert ("session_name", "mine") in wire.params
     assert {("model", "m"), ("permissions", "ask")} <= set(wire.params)
     assert [value for name, value in wire.params if name == "args"] == ["-a", "b c"]
@@ -110,20 +101,25 @@ def test_send_input(message: str) -> None:
 
 
 def test_input_to_our_own_server_travels_in_the_body() -> None:
-    wire = Wire(lambda _: httpx.Response(200, json={"service": "quintet"}))
-    wire.api.health()
-    assert wire.api.own
-    wire.requests.clear()
-    wire.api.send_input("aa00bb11", "long", "d1")
+    wire = Wire()
+    wire.own.send_input("aa00bb11", "long", "d1")
     assert wire.params == []
     assert wire.requests[0].content.replace(b" ", b"") == b'{"message":"long","dispatch_id":"d1"}'
 
 
-def test_health_of_another_server() -> None:
-    wire = Wire(lambda _: httpx.Response(200, json={"service": "cli-agent-orchestrator"}))
-    wire.api.health()
+def found(answer: httpx.Response) -> Backend:
+    """The backend for a server that says this of its health."""
+    wire = Wire(lambda _: answer)
+    backend = backend_of(wire.client)
     assert wire.line == "GET /health"
-    assert not wire.api.own
+    return backend
+
+
+def test_a_server_says_whose_it_is() -> None:
+    assert isinstance(found(httpx.Response(200, json={"service": "quintet"})), QuintetBackend)
+    other = found(httpx.Response(200, json={"service": "cli-agent-orchestrator"}))
+    assert isinstance(other, CaoBackend)
+    assert not isinstance(other, QuintetBackend)
 
 
 def test_a_torn_answer_does_not_make_a_stranger_of_our_own_server() -> None:
@@ -131,16 +127,48 @@ def test_a_torn_answer_does_not_make_a_stranger_of_our_own_server() -> None:
     answers = [b'{"service": "quin', b'{"service": "quintet"}']
     wire = Wire(lambda _: httpx.Response(200, content=answers.pop(0)))
     with pytest.raises(PassingFault):
-        wire.api.health()
-    wire.api.health()
-    assert wire.api.own
+        backend_of(wire.client)
+    assert isinstance(backend_of(wire.client), QuintetBackend)
 
 
 @pytest.mark.parametrize("answer", [httpx.Response(404), httpx.Response(200, text="<html>")])
 def test_a_server_without_health_is_a_stranger(answer: httpx.Response) -> None:
-    wire = Wire(lambda _: answer)
-    wire.api.health()
-    assert not wire.api.own
+    assert not isinstance(found(answer), QuintetBackend)
+
+
+def test_our_own_server_is_asked_whether_it_lets_us_in() -> None:
+    gone, refused = httpx.Response(404, json={}), httpx.Response(401, json={})
+    Wire(lambda _: gone).own.check_token()
+    with pytest.raises(Refused):
+        Wire(lambda _: refused).own.check_token()
+    Wire(lambda _: refused).api.check_token()
+
+
+def test_what_a_server_tells_of_a_terminal() -> None:
+    told = {"id": "aa00bb11", "status": "error", "reason": "killed", "typed_after": 3, "dispatch_id": "d1"}
+    told |= {"usage": {"input_tokens": 7}, "failure": {"kind": "login", "text": "no"}, "last_screen": "a\nb"}
+    wire = Wire(lambda _: httpx.Response(200, json=told))
+    view = wire.own.get_terminal("aa00bb11")
+    assert (view.reason, view.typed_after, view.dispatch_id) == ("killed", 3, "d1")
+    assert view.usage == TokenCount(input=7)
+    assert view.failure == Failure(kind=FailureKind.LOGIN, text="no")
+    assert wire.own.get_last_lines(view) == "a / b"
+    assert wire.api.get_terminal("aa00bb11") == TerminalView(id="aa00bb11", status=TerminalStatus.ERROR)
+
+
+@pytest.mark.parametrize("odd", [None, 5, "x", [], {"kind": 5, "input_tokens": -1}, True, -1])
+def test_what_is_not_what_it_should_be_counts_as_not_told(odd: object) -> None:
+    names = ("reason", "doubt", "typed_after", "dispatch_id", "start_seconds", "usage", "failure", "status")
+    wire = Wire(lambda _: httpx.Response(200, json=dict.fromkeys(names, odd)))
+    view = wire.own.get_terminal("aa00bb11")
+    assert view.status is TerminalStatus.UNKNOWN
+    assert (view.usage, view.failure) == (None, None)
+
+
+def test_a_terminal_that_our_own_server_cannot_start_is_explained_in_its_words() -> None:
+    wire = Wire(lambda _: httpx.Response(409, json={"detail": "codex is not installed"}))
+    with pytest.raises(Refused, match=r"^codex is not installed$"):
+        wire.own.create_session("p", "codex")
 
 
 def test_delete_session() -> None:
@@ -155,8 +183,7 @@ def test_what_fits_is_measured_as_it_travels() -> None:
     assert api.fits("x" * LONGEST_QUERY)
     assert not api.fits("x" * (LONGEST_QUERY + 1))
     assert not api.fits("\n" * (LONGEST_QUERY // 3 + 1))
-    api.own = True
-    assert api.fits("\n" * 1_000_000)
+    assert Wire().own.fits("\n" * 1_000_000)
 
 
 def test_permission_elsewhere_is_a_y() -> None:
@@ -167,22 +194,21 @@ def test_permission_elsewhere_is_a_y() -> None:
 
 def test_permission_on_our_own_server_is_the_key_that_its_provider_names() -> None:
     wire = Wire()
-    wire.api.own = True
-    wire.api.accept_permission("aa00bb11")
+    wire.own.accept_permission("aa00bb11")
     assert (wire.line, wire.params) == ("POST /terminals/aa00bb11/key", [("key", "accept")])
 
 
 @pytest.mark.parametrize("word", list(TerminalStatus))
 def test_get_status(word: TerminalStatus) -> None:
     wire = Wire(lambda _: httpx.Response(200, json={"status": word.value}))
-    assert wire.api.get_status("aa00bb11") is word
+    assert wire.api.get_terminal("aa00bb11").status is word
     assert wire.line == "GET /terminals/aa00bb11"
 
 
 @pytest.mark.parametrize("word", ["busy", "", "IDLE", None, 5, [], {}])
 def test_a_status_that_nobody_knows_is_unknown(word: object) -> None:
     wire = Wire(lambda _: httpx.Response(200, json={"status": word}))
-    assert wire.api.get_status("aa00bb11") is TerminalStatus.UNKNOWN
+    assert wire.api.get_terminal("aa00bb11").status is TerminalStatus.UNKNOWN
 
 
 def test_get_last_output() -> None:
@@ -210,10 +236,10 @@ def test_exiting_a_terminal_that_is_gone_is_no_error() -> None:
 
 def test_a_token_travels_in_a_header() -> None:
     wire = Wire(token="secret")
-    wire.api.health()
+    wire.client.health()
     assert wire.requests[0].headers["Authorization"] == "Bearer secret"
     without = Wire()
-    without.api.health()
+    without.client.health()
     assert "Authorization" not in without.requests[0].headers
 
 
@@ -234,9 +260,9 @@ def test_a_creation_without_an_id_is_an_error(answer: dict[str, object]) -> None
         (409, Refused),
         (413, Refused),
         (422, Refused),
-        (500, MaybeDone),
-        (502, MaybeDone),
-        (503, MaybeDone),
+        (500, OutcomeUnknown),
+        (502, OutcomeUnknown),
+        (503, OutcomeUnknown),
     ],
 )
 def test_each_answer_has_its_error(code: int, kind: type[ApiError]) -> None:
@@ -272,20 +298,20 @@ def test_the_servers_own_words_are_shown_in_one_line(answer: httpx.Response, sho
 
 def test_a_long_complaint_is_cut() -> None:
     with pytest.raises(Refused) as caught:
-        Wire(lambda _: httpx.Response(400, json={"detail": "x" * 10_000})).api.health()
+        Wire(lambda _: httpx.Response(400, json={"detail": "x" * 10_000})).client.health()
     assert len(str(caught.value)) < 500
 
 
 def test_an_answer_that_is_not_json_may_pass() -> None:
     """Half an answer of a server that is going down."""
-    with pytest.raises(MaybeDone, match="not JSON"):
-        Wire(lambda _: httpx.Response(200, content=b'{"status": "id')).api.get_status("aa00bb11")
+    with pytest.raises(OutcomeUnknown, match="not JSON"):
+        Wire(lambda _: httpx.Response(200, content=b'{"status": "id')).api.get_terminal("aa00bb11")
 
 
 @pytest.mark.parametrize("content", [b"[]", b"null", b"5"])
 def test_an_answer_that_is_no_object_is_an_error(content: bytes) -> None:
     with pytest.raises(ApiError, match="no JSON object"):
-        Wire(lambda _: httpx.Response(200, content=content)).api.get_status("aa00bb11")
+        Wire(lambda _: httpx.Response(200, content=content)).api.get_terminal("aa00bb11")
 
 
 def broken_encoding(_: httpx.Request) -> httpx.Response:
@@ -305,7 +331,7 @@ def raising(error: Exception) -> Answer:
 def test_what_never_left_may_be_sent_again(error: Exception) -> None:
     with pytest.raises(PassingFault, match="cannot connect") as caught:
         Wire(raising(error)).api.send_input("aa00bb11", "x")
-    assert not isinstance(caught.value, MaybeDone)
+    assert not isinstance(caught.value, OutcomeUnknown)
 
 
 @pytest.mark.parametrize(
@@ -320,7 +346,7 @@ def test_what_never_left_may_be_sent_again(error: Exception) -> None:
     ],
 )
 def test_what_broke_on_the_way_may_have_arrived(answer: Answer) -> None:
-    with pytest.raises(MaybeDone, match="no answer"):
+    with pytest.raises(OutcomeUnknown, match="no answer"):
         Wire(answer).api.send_input("aa00bb11", "x")
 
 
@@ -329,7 +355,7 @@ def test_what_broke_on_the_way_may_have_arrived(answer: Answer) -> None:
 )
 def test_what_can_never_be_sent_is_no_passing_fault(error: Exception) -> None:
     with pytest.raises(Refused):
-        Wire(raising(error)).api.health()
+        Wire(raising(error)).client.health()
 
 
 def test_an_address_that_is_none_is_one_clear_line() -> None:
@@ -340,7 +366,7 @@ def test_an_address_that_is_none_is_one_clear_line() -> None:
 def test_reads_are_short_and_creations_patient() -> None:
     """A CLI takes minutes to start; a status request must not hold up a run that long."""
     wire = Wire()
-    wire.api.get_status("aa00bb11")
+    wire.api.get_terminal("aa00bb11")
     wire.api.create_session("p", "codex")
     wire.api.send_input("aa00bb11", "x")
     read, create, send = (request.extensions["timeout"]["read"] for request in wire.requests)
@@ -370,14 +396,14 @@ def test_a_lone_surrogate_does_not_break_the_wire() -> None:
 
 def test_half_a_character_in_an_id_does_not_break_the_wire() -> None:
     wire = Wire()
-    wire.api.get_status("a\ud800b")
+    wire.api.get_terminal("a\ud800b")
     wire.api.create_terminal("s\ud800", "tester", "codex")
     assert [request.url.path for request in wire.requests] == ["/terminals/a?b", "/sessions/s?/terminals"]
 
 
 def test_an_answer_that_is_nested_too_deeply_is_not_json() -> None:
     deep = b"[" * 9000
-    with pytest.raises(MaybeDone, match="not JSON"):
+    with pytest.raises(OutcomeUnknown, match="not JSON"):
         Wire(lambda _: httpx.Response(200, content=deep)).api.get_terminal("t")
     with pytest.raises(Refused, match="answered 400"):
         Wire(lambda _: httpx.Response(400, content=deep)).api.get_terminal("t")

@@ -3,7 +3,10 @@
 import httpx
 import pytest
 
+from quintet.api.backend import TerminalView
+from quintet.api.cao_backend import CaoBackend
 from quintet.api.client import ApiClient
+from quintet.api.quintet_backend import QuintetBackend
 from quintet.api.shown import MOST_CHARACTERS, last_lines
 
 
@@ -38,6 +41,6 @@ def test_another_server_is_asked_for_its_output() -> None:
         return httpx.Response(404, json={"detail": "not here"})
 
     client = ApiClient("http://127.0.0.1:1", "", transport=httpx.MockTransport(answer))
-    assert client.get_last_words("deadbeef") == "; it said: no login"
-    client.own = True
-    assert client.get_last_words("deadbeef") == "", "one that is gone says nothing"
+    terminal = TerminalView(id="deadbeef")
+    assert CaoBackend(client).get_last_lines(terminal) == "no login"
+    assert QuintetBackend(client).get_last_lines(terminal) == "", "ours tells it with the terminal"

@@ -17,11 +17,11 @@ from quintet.config.table import AGENT_KINDS, TABLE
 from quintet.errors import QuintetError
 from quintet.loop.decide.flow import Ask, next_step
 from quintet.loop.decide.prompts import Prompts
-from quintet.loop.decide.state import State
+from quintet.loop.decide.state import State, without_terminals
 from quintet.loop.decide.task import Task, parse_task
 from quintet.loop.record.orphans import is_folder_name
 from quintet.loop.record.state_file import load_state, save_state
-from quintet.loop.run.resume import archive_state, find_saved, without_terminals
+from quintet.loop.run.resume import archive_state, find_saved
 from quintet.providers.scripted.scenario import ACTIONS, load_role_script
 from quintet.roles import ROLES
 from tests.fuzz.hostile import as_bytes, json_object, json_objects, json_values, one_of, texts

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 from rich.console import Console
 
+from quintet.api.cao_backend import CaoBackend
 from quintet.api.client import ApiClient
+from quintet.api.quintet_backend import QuintetBackend
 from quintet.errors import ApiError
 from quintet.loop.journal import Event
 from quintet.loop.record.journal_file import Journal
@@ -149,14 +151,13 @@ def any_answer_is_understood_or_one_line(found: Any) -> None:
     data, status, terminal = found
     transport = httpx.MockTransport(lambda _: httpx.Response(status, content=data))
     client = ApiClient("http://127.0.0.1:9", "/", transport=transport)
-    for own in (False, True):
-        client.own = own
-        for ask in (client.get_status, client.get_failure, client.get_last_output, client.exit_terminal):
+    for backend in (CaoBackend(client), QuintetBackend(client)):
+        for ask in (backend.get_terminal, backend.get_last_output, backend.exit_terminal, backend.delete_session):
             try:
                 ask(terminal)
             except ApiError as error:
                 one_line(error)
         try:
-            client.create_session("p", "codex")
+            backend.create_session("p", "codex")
         except ApiError as error:
             one_line(error)

@@ -1,25 +1,30 @@
 """A whole run in memory: the flow and the prompts, with replies from a script instead of agents."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from quintet.config import Settings
 from quintet.loop.decide.flow import (
     Ask,
+    Closed,
+    CommandEnded,
     Dispatched,
     Finished,
+    FollowUp,
+    FollowUpEnded,
+    FollowUpResult,
+    Marked,
     NoReply,
     Outcome,
     Replied,
-    Verified,
     Verify,
     apply,
     first_state,
 )
 from quintet.loop.decide.flow import next_step as following
 from quintet.loop.decide.prompts import Prompts
-from quintet.loop.decide.state import State, Terminal
+from quintet.loop.decide.state import State, TerminalRef
 from quintet.loop.decide.task import Task
 from quintet.loop.journal import Event
 from quintet.roles import ROLES, Phase
@@ -49,9 +54,8 @@ def settings(**changes: object) -> Settings:
 
 def new_state(config: Settings, **changes: object) -> State:
     """The state of a new run with five terminals."""
-    terminals = {role.name: Terminal(f"t-{role.name}", "codex") for role in ROLES}
-    state = State(run_id="run-1", wd=str(config.wd), terminals=terminals, **changes)  # type: ignore[arg-type]
-    return first_state(state, config)
+    terminals = {role.name: TerminalRef(f"t-{role.name}", "codex") for role in ROLES}
+    return replace(first_state(config, "run-1"), terminals=terminals, **changes)  # type: ignore[arg-type]
 
 
 @dataclass
@@ -91,12 +95,14 @@ def play(
     for _ in range(most_steps(config)):
         step = following(state, config)
         if isinstance(step, Finished):
-            played.state, played.end = state, step
+            played.state, played.end = apply(state, step, Closed(state.sequence), config)[0], step
             return played
         outcome: Outcome
         if isinstance(step, Verify):
             played.verified += 1
-            outcome = Verified(exit_code, "output of the command")
+            outcome = CommandEnded(exit_code, "output of the command")
+        elif isinstance(step, FollowUp):
+            outcome = FollowUpEnded(FollowUpResult.DONE) if step.mark else Marked("a mark")
         else:
             played.asked.append(step)
             played.before.append(state)

@@ -16,20 +16,20 @@ from quintet.loop.decide.condense import condense_for_programmer, condense_for_t
 from quintet.loop.decide.flow import (
     NOT_THERE,
     Ask,
+    CommandEnded,
     Dispatched,
-    Failed,
     Finished,
     NoReply,
-    Replaced,
     Replied,
-    Verified,
+    Retrying,
+    TerminalsChanged,
     Verify,
     apply,
     missing,
     next_step,
 )
 from quintet.loop.decide.prompts import BACK_REFERENCE
-from quintet.loop.decide.state import State, Status, Terminal, Turn
+from quintet.loop.decide.state import State, Status, TerminalRef, Turn
 from quintet.loop.record.state_file import load_state, save_state
 from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, ROLES, TESTER, Phase, Role
 from tests.loop.runs import (
@@ -262,7 +262,7 @@ def test_a_finished_run_stays_finished(status: Status) -> None:
     ("step", "outcome"),
     [
         (Ask(ANALYST, 1), NoReply()),
-        (Ask(ANALYST, 1), Verified(0, "")),
+        (Ask(ANALYST, 1), CommandEnded(0, "")),
         (Verify(1, "c"), Replied("x")),
         (Finished(Status.PASS), Dispatched(1)),
     ],
@@ -393,16 +393,16 @@ def test_a_failed_turn_leaves_the_step_where_it_is() -> None:
     step = next_step(state, settings())
     assert isinstance(step, Ask)
     sent, _ = apply(state, step, Dispatched(7), settings())
-    again, _ = apply(sent, step, Failed(), settings())
+    again, _ = apply(sent, step, Retrying(), settings())
     assert (again.dispatched, again.attempt) == ("", 1)
     assert next_step(again, settings()) == step
     taken, _ = apply(again, step, Replied("done"), settings())
     assert taken.attempt == 0
 
 
-def replaced(state: State, *roles: Role) -> Replaced:
-    fresh = {role.name: Terminal(f"new-{role.name}", "codex") for role in roles}
-    return Replaced(state.terminals | fresh, "another session")
+def replaced(state: State, *roles: Role) -> TerminalsChanged:
+    fresh = {role.name: TerminalRef(f"new-{role.name}", "codex") for role in roles}
+    return TerminalsChanged(state.terminals | fresh, "another session")
 
 
 def test_a_replaced_agent_gets_its_prompt_again_and_in_full() -> None:

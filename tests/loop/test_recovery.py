@@ -8,33 +8,34 @@ import pytest
 
 from quintet.api.status import FailureKind
 from quintet.config import Settings
-from quintet.errors import AgentError, RunError, TurnFailed
+from quintet.errors import AgentError, RunError, TurnFailure
 from quintet.loop import journal
 from quintet.loop.decide.flow import Ask
-from quintet.loop.journal import Event
 from quintet.loop.run.recovery import LIMIT_PAUSES, LIMIT_SLACK, LOOK_SECONDS, MOST_REPLACEMENTS, PAUSES, Recovery
 from quintet.roles import ANALYST, PROGRAMMER
-from tests.stub.fake import FakeClock
+from tests.stub.fake import FakeClock, store_in
 
 STEP = Ask(ANALYST, 1)
 LIMIT, RATE = FailureKind.USAGE_LIMIT, FailureKind.RATE_LIMIT
 
 
+@pytest.fixture(autouse=True)
+def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
 class Scene:
     def __init__(self, **settings: float) -> None:
         self.clock = FakeClock()
-        self.events: list[Event] = []
-        self.ticks = 0
+        self.store = store_in(Path.cwd())
+        self.events = self.store.events
         given = replace(Settings(wd=Path("/")), **settings)  # type: ignore[arg-type]
-        self.recovery = Recovery(given, self.clock, self.events.append, self.tick)
-
-    def tick(self) -> None:
-        self.ticks += 1
+        self.recovery = Recovery(given, self.clock, self.store)
 
     def fail(self, kind: FailureKind, resets_at: float | None = None, step: Ask = STEP) -> float:
         """A turn fails; how long that was waited out."""
         begun = self.clock.now()
-        self.recovery.wait_out(step, TurnFailed("analyst: its turn has failed: no", kind, resets_at))
+        self.recovery.wait_out(step, TurnFailure("analyst: its turn has failed: no", kind, resets_at))
         return self.clock.now() - begun
 
 
@@ -60,7 +61,7 @@ def test_every_step_counts_for_itself() -> None:
 
 def test_a_missing_login_is_not_tried_again() -> None:
     scene = Scene()
-    with pytest.raises(TurnFailed, match=r"analyst: its turn has failed: no; log in there \(quintet attach analyst\)"):
+    with pytest.raises(TurnFailure, match=r"analyst: its turn has failed: no; log in there \(quintet attach analyst\)"):
         scene.fail(FailureKind.LOGIN)
     assert (scene.clock.now(), scene.events) == (0.0, [])
 
@@ -71,7 +72,7 @@ def test_a_limit_is_waited_for_until_its_end() -> None:
     (told,) = scene.events
     assert isinstance(told, journal.LimitReached)
     assert told.until == datetime.fromtimestamp(5 * 3600 + LIMIT_SLACK, UTC).isoformat(timespec="seconds")
-    assert scene.ticks >= 5 * 3600 / LOOK_SECONDS, "what agents delete meanwhile is put back"
+    assert scene.store.restored >= 5 * 3600 / LOOK_SECONDS, "what agents delete meanwhile is put back"
 
 
 def test_a_limit_is_not_counted_as_a_failure() -> None:

@@ -16,7 +16,7 @@ from quintet import files
 from quintet.errors import StateError
 from quintet.loop.decide.flow import Ask, Finished, next_step
 from quintet.loop.decide.prompts import Prompts
-from quintet.loop.decide.state import TURNS, State, Status, Terminal, Turn
+from quintet.loop.decide.state import TURNS, State, Status, TerminalRef, Turn
 from quintet.loop.record.state_file import LARGEST, load_state, put_aside, save_state
 from quintet.roles import ANALYST, ROLES, Phase
 from tests.loop.runs import TASK, settings
@@ -54,10 +54,11 @@ def full_state() -> State:
         current_phase=Phase.TESTER,
         final_status=Status.FAIL,
         turn=Turn.VERDICT,
-        terminals={role.name: Terminal(f"id-{role}", f"cli-{role}") for role in ROLES},
+        terminals={role.name: TerminalRef(f"id-{role}", f"cli-{role}") for role in ROLES},
         outputs={role.output: f"out {role}\n" for role in ROLES},
         full_summary_sent={"id-analyst": "1-1-analyst"},
         whole_sizes={"tester": 5},
+        after_pass={"commit": "done"},
     )
 
 
@@ -180,12 +181,12 @@ def test_bad_terminals_fall_back_to_empty_ones(path: Path, raw: Any) -> None:
 
 def test_the_older_format_of_terminals_is_read(path: Path) -> None:
     state = written(path, {"provider": "claude_code", "terminals": {"analyst": "da33cf00", "tester": {"id": "x"}}})
-    assert state.terminals["analyst"] == Terminal("da33cf00", "claude_code")
-    assert state.terminals["tester"] == Terminal("x", "claude_code")
+    assert state.terminals["analyst"] == TerminalRef("da33cf00", "claude_code")
+    assert state.terminals["tester"] == TerminalRef("x", "claude_code")
     path.write_text('{"terminals": {"analyst": "da33cf00"}}')
     loaded = load_state(path, "codex")
     assert loaded is not None
-    assert loaded.terminals["analyst"] == Terminal("da33cf00", "codex")
+    assert loaded.terminals["analyst"] == TerminalRef("da33cf00", "codex")
 
 
 def test_a_state_of_another_tool_restarts_its_phase(path: Path) -> None:

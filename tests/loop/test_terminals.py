@@ -3,32 +3,34 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Unpack
 
 import pytest
 
-from quintet.api.client import ApiClient
+from quintet.api.backend import LaunchOptions, TerminalView
 from quintet.api.status import TerminalStatus
 from quintet.config import Settings
-from quintet.errors import ApiError, MaybeDone, PassingFault, Refused, RunError, TerminalGone
-from quintet.loop.decide.state import State, Terminal
-from quintet.loop.journal import Event, PermissionAsked, TerminalCreated, TerminalLost, Warned
-from quintet.loop.run.terminals import READY_SECONDS, RENAME_SECONDS, Terminals, end_session, exit_terminals
-from quintet.roles import ROLES
-from tests.stub.fake import ERROR, IDLE, PROCESSING, UNKNOWN, WAITING, FakeClock
+from quintet.errors import ApiError, OutcomeUnknown, PassingFault, Refused, RunError, TerminalGone
+from quintet.loop.decide.flow import Ask
+from quintet.loop.decide.state import State, TerminalRef
+from quintet.loop.journal import PermissionAsked, TerminalCreated, TerminalLost, Warned
+from quintet.loop.run.terminals import READY_SECONDS, RENAME_SECONDS, Terminals, end_session, end_terminals
+from quintet.roles import ANALYST, ROLES, Role
+from tests.stub.fake import ERROR, IDLE, PROCESSING, UNKNOWN, WAITING, FakeBackend, FakeClock, store_in
 
 IDS = [f"0000000{number}" for number in range(1, 6)]
 NEW = [f"1000000{number}" for number in range(1, 9)]
 
 
+STEP = Ask(ANALYST, 1)
+
+
 @dataclass
-class FakeServer:
+class FakeServer(FakeBackend):
     """Five terminals whose status is a function of id and time."""
 
-    clock: FakeClock
-    own: bool = False
     status: Callable[[str, float], TerminalStatus] = lambda *_: IDLE
-    fault: Callable[[str, str], Exception | None] = lambda *_: None
+    fault: Callable[[str, str], BaseException | None] = lambda *_: None
     """by method and terminal id"""
     calls: list[tuple[str, str]] = field(default_factory=list)
     inputs: list[tuple[str, str]] = field(default_factory=list)
@@ -46,27 +48,31 @@ class FakeServer:
         if error := self.fault(method, terminal):
             raise error
 
-    def create_session(self, profile: str, provider: str, **options: Any) -> dict[str, Any]:
-        name = options.pop("session_name") or "s"
-        return self.create_terminal(name, profile, provider, **options) | {"session_name": name}
+    def session_name(self, run_id: str) -> str:  # noqa: ARG002
+        return "new" if self.own else ""
 
-    def create_terminal(self, session_name: str, profile: str, provider: str, **options: Any) -> dict[str, Any]:  # noqa: ARG002
+    def create_terminal(
+        self,
+        session_name: str,
+        profile: str,  # noqa: ARG002
+        provider: str,  # noqa: ARG002
+        **options: Unpack[LaunchOptions],
+    ) -> TerminalView:
         self.wishes.append((session_name, options.get("continues", "")))
         terminal = (*IDS, *NEW)[self.first + sum(method == "create" for method, _ in self.calls)]
         self._call("create", terminal)
-        return {"id": terminal}
+        return TerminalView(id=terminal, session_name=session_name)
 
-    def get_status(self, terminal_id: str) -> TerminalStatus:
+    def get_terminal(self, terminal_id: str, seconds: float = 0.0) -> TerminalView:  # noqa: ARG002
         self._call("status", terminal_id)
-        return self.status(terminal_id, self.clock.now())
+        now, continues = self.clock.now(), self.wishes[-1][1] if self.wishes else ""
+        told = {"id": terminal_id, "status": self.status(terminal_id, now), "reason": f"no {terminal_id}"}
+        return TerminalView.model_validate(told | {"continues": continues} | self.told(now))
 
-    def get_reason(self, terminal_id: str) -> str:
-        return f" (no {terminal_id})"
+    def get_last_lines(self, terminal: TerminalView) -> str:  # noqa: ARG002
+        return self.said
 
-    def get_last_words(self, terminal_id: str) -> str:
-        return f"; it said: {self.said}" if self.said and terminal_id else ""
-
-    def send_input(self, terminal_id: str, message: str, *, seconds: float) -> None:
+    def send_input(self, terminal_id: str, message: str, dispatch_id: str = "", seconds: float = 0.0) -> None:  # noqa: ARG002
         assert seconds <= RENAME_SECONDS, "a server that hangs must not hold up the start"
         self._call("input", terminal_id)
         self.inputs.append((terminal_id, message))
@@ -80,21 +86,22 @@ class FakeServer:
     def forget_terminal(self, terminal_id: str) -> None:
         self._call("forget", terminal_id)
 
-    def get_terminal(self, terminal_id: str) -> dict[str, Any]:
-        return {"id": terminal_id, "continues": self.wishes[-1][1], **self.told(self.clock.now())}
-
 
 class Stage:
-    def __init__(self) -> None:
+    def __init__(self, wd: Path) -> None:
         self.clock = FakeClock()
         self.server = FakeServer(self.clock)
-        self.events: list[Event] = []
-        self.saved: list[State] = []
-        settings = Settings(wd=Path("/"))
-        self.terminals = Terminals(cast(ApiClient, self.server), settings, self.clock, self.events.append)
+        self.store = store_in(wd)
+        self.events, self.saved = self.store.events, self.store.saved
+        self.terminals = Terminals(self.server, Settings(wd=wd), self.clock, self.store)
 
     def init(self) -> State:
-        return self.terminals.init_new_run(State(run_id="r"), self.saved.append)
+        self.terminals.init_new_run(STEP, self.server.session_name("r"))
+        return self.store.state
+
+    def replace_lost(self, lost: dict[Role, str]) -> State:
+        self.terminals.replace_lost(STEP, lost)
+        return self.store.state
 
     @property
     def exited(self) -> set[str]:
@@ -106,13 +113,19 @@ class Stage:
 
 
 @pytest.fixture
-def stage() -> Stage:
-    return Stage()
+def stage(tmp_path: Path) -> Stage:
+    return Stage(tmp_path)
+
+
+REFS = {role: TerminalRef(IDS[i], "codex") for i, role in enumerate(ROLES)}
 
 
 @pytest.fixture
-def saved() -> State:
-    return State(terminals={role.name: Terminal(IDS[i], "codex") for i, role in enumerate(ROLES)})
+def saved(stage: Stage) -> State:
+    """The state of a run with five terminals."""
+    terminals = {role.name: terminal for role, terminal in REFS.items()}
+    stage.store.state = State(run_id="run", session_name="old", terminals=terminals)
+    return stage.store.state
 
 
 def test_created_in_role_order_and_saved_one_by_one(stage: Stage) -> None:
@@ -198,9 +211,11 @@ def test_an_agent_that_fails_to_start_ends_all(stage: Stage) -> None:
     assert stage.exited == set(IDS)
 
 
-@pytest.mark.parametrize("error", [Refused("no"), MaybeDone("dropped"), PassingFault("refused"), KeyboardInterrupt()])
+@pytest.mark.parametrize(
+    "error", [Refused("no"), OutcomeUnknown("dropped"), PassingFault("refused"), KeyboardInterrupt()]
+)
 def test_a_failed_creation_ends_those_that_exist(stage: Stage, error: BaseException) -> None:
-    stage.server.fault = lambda method, terminal: error if (method, terminal) == ("create", IDS[2]) else None  # type: ignore[assignment,return-value]
+    stage.server.fault = lambda method, terminal: error if (method, terminal) == ("create", IDS[2]) else None
     expected = RunError if isinstance(error, ApiError) else type(error)
     with pytest.raises(expected) as raised:
         stage.init()
@@ -210,7 +225,7 @@ def test_a_failed_creation_ends_those_that_exist(stage: Stage, error: BaseExcept
 
 
 def test_a_cleanup_that_fails_hides_nothing(stage: Stage) -> None:
-    faults = {("create", IDS[2]): Refused("the first fault"), ("exit", IDS[0]): MaybeDone("another")}
+    faults = {("create", IDS[2]): Refused("the first fault"), ("exit", IDS[0]): OutcomeUnknown("another")}
     stage.server.fault = lambda method, terminal: faults.get((method, terminal))
     with pytest.raises(RunError, match="programmer could not be started: the first fault"):
         stage.init()
@@ -218,7 +233,7 @@ def test_a_cleanup_that_fails_hides_nothing(stage: Stage) -> None:
 
 
 def test_passing_faults_while_waiting_are_outlived(stage: Stage) -> None:
-    stage.server.fault = lambda method, _: MaybeDone("x") if method == "status" and stage.clock.now() < 5 else None
+    stage.server.fault = lambda method, _: OutcomeUnknown("x") if method == "status" and stage.clock.now() < 5 else None
     stage.init()
     assert stage.clock.now() >= 5
 
@@ -228,7 +243,7 @@ def test_every_terminal_is_renamed(stage: Stage) -> None:
     assert stage.server.inputs == [(IDS[i], f"/rename {role}-{IDS[i]}") for i, role in enumerate(ROLES)]
 
 
-@pytest.mark.parametrize("error", [Refused("no"), TerminalGone("gone"), MaybeDone("x"), PassingFault("y")])
+@pytest.mark.parametrize("error", [Refused("no"), TerminalGone("gone"), OutcomeUnknown("x"), PassingFault("y")])
 def test_a_failing_rename_is_a_warning(stage: Stage, error: Exception) -> None:
     stage.server.fault = lambda method, terminal: error if (method, terminal) == ("input", IDS[1]) else None
     stage.init()
@@ -237,42 +252,47 @@ def test_a_failing_rename_is_a_warning(stage: Stage, error: Exception) -> None:
     assert "peer analyst" in warning
 
 
-def test_a_renamed_terminal_has_five_seconds_to_come_to_rest(stage: Stage, saved: State) -> None:
+@pytest.mark.usefixtures("saved")
+def test_a_renamed_terminal_has_five_seconds_to_come_to_rest(stage: Stage) -> None:
     stage.server.status = lambda terminal, _: PROCESSING if terminal in IDS[:2] else IDLE
-    stage.terminals.rename(saved)
+    stage.terminals.rename(REFS)
     assert len(stage.warnings) == 2
     assert RENAME_SECONDS <= stage.clock.now() < RENAME_SECONDS + 1
 
 
-def test_status_faults_after_a_rename_are_a_warning(stage: Stage, saved: State) -> None:
+@pytest.mark.usefixtures("saved")
+def test_status_faults_after_a_rename_are_a_warning(stage: Stage) -> None:
     stage.server.fault = lambda method, _: TerminalGone("gone") if method == "status" else None
-    stage.terminals.rename(saved)
+    stage.terminals.rename(REFS)
     assert len(stage.warnings) == 5
 
 
-def test_resume_finds_all(stage: Stage, saved: State) -> None:
-    stage.terminals.verify_resume_terminals(saved)
+@pytest.mark.usefixtures("saved")
+def test_resume_finds_all(stage: Stage) -> None:
+    stage.terminals.verify_resume_terminals()
     assert stage.events == []
     assert [terminal for _, terminal in stage.server.calls] == IDS
 
 
-def test_resume_names_the_one_that_is_gone(stage: Stage, saved: State) -> None:
+@pytest.mark.usefixtures("saved")
+def test_resume_names_the_one_that_is_gone(stage: Stage) -> None:
     stage.server.fault = lambda _, terminal: TerminalGone("gone") if terminal == IDS[2] else None
     with pytest.raises(RunError, match=f"terminal {IDS[2]} of programmer is gone"):
-        stage.terminals.verify_resume_terminals(saved)
+        stage.terminals.verify_resume_terminals()
 
 
-def test_resume_outlives_a_passing_fault_and_gives_up_on_a_lasting_one(stage: Stage, saved: State) -> None:
+@pytest.mark.usefixtures("saved")
+def test_resume_outlives_a_passing_fault_and_gives_up_on_a_lasting_one(stage: Stage) -> None:
     stage.server.fault = lambda *_: PassingFault("away") if stage.clock.now() < 5 else None
-    stage.terminals.verify_resume_terminals(saved)
+    stage.terminals.verify_resume_terminals()
     stage.server.fault = lambda *_: PassingFault("away")
     with pytest.raises(PassingFault):
-        stage.terminals.verify_resume_terminals(saved)
+        stage.terminals.verify_resume_terminals()
 
 
 def test_another_provider_than_configured_is_a_warning_that_names_both(stage: Stage, saved: State) -> None:
-    other = replace(saved, terminals=saved.terminals | {"tester": Terminal(IDS[4], "kiro_cli")})
-    stage.terminals.verify_resume_terminals(other)
+    stage.store.state = replace(saved, terminals=saved.terminals | {"tester": TerminalRef(IDS[4], "kiro_cli")})
+    stage.terminals.verify_resume_terminals()
     (warning,) = stage.warnings
     assert "tester" in warning
     assert "kiro_cli" in warning
@@ -280,25 +300,25 @@ def test_another_provider_than_configured_is_a_warning_that_names_both(stage: St
 
 
 def test_ending_tells_whether_the_server_has_answered(stage: Stage, saved: State) -> None:
-    api = cast(ApiClient, stage.server)
-    assert exit_terminals(api, saved)
+    api = stage.server
+    assert end_terminals(api, saved)
     stage.server.fault = lambda method, _: Refused("answered 401") if method == "exit" else None
-    assert not exit_terminals(api, saved), "whom the server does not know, it ends nothing for"
+    assert not end_terminals(api, saved), "whom the server does not know, it ends nothing for"
     stage.server.fault = lambda _, terminal: PassingFault("refused") if terminal == IDS[2] else None
-    assert not exit_terminals(api, saved)
+    assert not end_terminals(api, saved)
     assert end_session(api, State(session_name="s"))
-    stage.server.fault = lambda method, _: MaybeDone("dropped") if method == "delete" else None
+    stage.server.fault = lambda method, _: OutcomeUnknown("dropped") if method == "delete" else None
     assert not end_session(api, State(session_name="s"))
 
 
 def test_ending_leaves_out_what_does_not_exist(stage: Stage, saved: State) -> None:
-    partial = replace(saved, terminals=saved.terminals | {"tester": Terminal()})
-    exit_terminals(cast(ApiClient, stage.server), partial)
+    partial = replace(saved, terminals=saved.terminals | {"tester": TerminalRef()})
+    end_terminals(stage.server, partial)
     assert stage.exited == set(IDS[:4])
 
 
 @pytest.fixture
-def ours(stage: Stage) -> Stage:
+def ours(stage: Stage, saved: State) -> Stage:  # noqa: ARG001
     """A stage whose five terminals exist, on our own server."""
     stage.server.own, stage.server.first = True, len(IDS)
     return stage
@@ -311,34 +331,33 @@ def lose(stage: Stage, *gone: str, dead: str = "") -> None:
     stage.server.status = lambda terminal, _: ERROR if terminal == dead else IDLE
 
 
-def test_on_our_own_server_what_is_lost_is_found_out(ours: Stage, saved: State) -> None:
+def test_on_our_own_server_what_is_lost_is_found_out(ours: Stage) -> None:
     lose(ours, IDS[1], dead=IDS[3])
-    assert ours.terminals.verify_resume_terminals(saved) == {
+    assert ours.terminals.verify_resume_terminals() == {
         ROLES[1]: "it is gone",
         ROLES[3]: f"no {IDS[3]}",
     }
     assert ours.warnings == []
 
 
-def test_recovery_that_is_turned_off_leaves_the_old_rule(ours: Stage, saved: State) -> None:
+def test_recovery_that_is_turned_off_leaves_the_old_rule(ours: Stage) -> None:
     ours.terminals = replace(ours.terminals, settings=replace(ours.terminals.settings, recover_terminals=False))
     lose(ours, dead=IDS[3])
-    assert ours.terminals.verify_resume_terminals(saved) == {}
+    assert ours.terminals.verify_resume_terminals() == {}
     assert len(ours.warnings) == 1
     lose(ours, IDS[1])
     with pytest.raises(RunError, match="of peer analyst is gone"):
-        ours.terminals.verify_resume_terminals(saved)
+        ours.terminals.verify_resume_terminals()
 
 
 def test_a_lost_terminal_gets_another_in_the_same_session(ours: Stage, saved: State) -> None:
-    saved = replace(saved, session_name="old")
-    state = ours.terminals.replace_lost(saved, {ROLES[1]: "why"}, "new", ours.saved.append)
+    state = ours.replace_lost({ROLES[1]: "why"})
     assert [state.terminals[role.name].id for role in ROLES] == [IDS[0], NEW[0], *IDS[2:]]
     assert ours.server.wishes == [("old", IDS[1])]
     assert ("forget", IDS[1]) in ours.server.calls
     assert [state.terminals for state in ours.saved] == [saved.terminals, state.terminals]
     assert not [name for method, name in ours.server.calls if method == "delete"], "the others are still in it"
-    lost, created = ours.events
+    lost, created = (event.model_copy(update={"at": ""}) for event in ours.events)
     assert (lost, created) == (
         TerminalLost(role="peer_analyst", terminal=IDS[1], reason="why"),
         TerminalCreated(
@@ -347,9 +366,8 @@ def test_a_lost_terminal_gets_another_in_the_same_session(ours: Stage, saved: St
     )
 
 
-def test_where_all_are_lost_they_get_another_session(ours: Stage, saved: State) -> None:
-    saved = replace(saved, session_name="old")
-    state = ours.terminals.replace_lost(saved, dict.fromkeys(ROLES, "why"), "new", ours.saved.append)
+def test_where_all_are_lost_they_get_another_session(ours: Stage) -> None:
+    state = ours.replace_lost(dict.fromkeys(ROLES, "why"))
     assert state.session_name == "new"
     assert ours.server.wishes == [("new", terminal) for terminal in IDS]
     named = [[terminal.id for terminal in one.terminals.values()] for one in ours.saved]
@@ -358,9 +376,9 @@ def test_where_all_are_lost_they_get_another_session(ours: Stage, saved: State) 
     assert ("delete", "old") in ours.server.calls
 
 
-def test_a_conversation_that_cannot_go_on_begins_anew(ours: Stage, saved: State) -> None:
+def test_a_conversation_that_cannot_go_on_begins_anew(ours: Stage) -> None:
     lose(ours, dead=NEW[0])
-    state = ours.terminals.replace_lost(replace(saved, session_name="old"), {ROLES[4]: "why"}, "", ours.saved.append)
+    state = ours.replace_lost({ROLES[4]: "why"})
     assert state.terminals["tester"].id == NEW[1]
     assert ours.server.wishes == [("old", IDS[4]), ("old", "")]
     assert ("forget", NEW[0]) in ours.server.calls

@@ -3,7 +3,9 @@
 from typing import Any
 
 from quintet.actions import Action, ActionKind, TurnActions
+from quintet.api.cao_backend import CaoBackend
 from quintet.api.client import ApiClient
+from quintet.api.quintet_backend import backend_of
 from tests.server.rig import Rig
 
 WORK = [
@@ -34,15 +36,13 @@ def test_the_actions_of_the_last_turn(rig: Rig) -> None:
 def test_the_client_tells_nothing_done_from_nothing_known(rig: Rig) -> None:
     terminal = rig.terminal([[{"run": "true"}, {"reply": "done"}]])
     client = ApiClient(rig.server.url, str(rig.wd), rig.server.token)
-    client.health()
-    assert client.get_actions(terminal) is None
+    backend = backend_of(client)
+    assert backend.get_terminal(terminal).actions is None
     asked(rig, terminal)
     ran = Action(kind=ActionKind.COMMAND, text="true", exit_code=0)
-    assert client.get_actions(terminal) == TurnActions(items=(ran,))
+    assert backend.get_terminal(terminal).actions == TurnActions(items=(ran,))
     silent = rig.terminal([[{"run": "true"}, {"reply": "done"}]], "--no-record", session="other")
     asked(rig, silent)
-    assert client.get_actions(silent) is None
-    assert client.get_actions("00000000") is None
-    client.own = False
-    assert client.get_actions(terminal) is None, "another server tells of none"
+    assert backend.get_terminal(silent).actions is None
+    assert CaoBackend(client).get_terminal(terminal).actions is None, "another server tells of none"
     client.close()

@@ -5,34 +5,34 @@ from functools import partial
 
 import pytest
 
+from quintet.api.backend import Backend
 from quintet.api.client import ApiClient
+from quintet.api.quintet_backend import backend_of
 from quintet.api.status import TerminalStatus
 from quintet.errors import ApiError, Refused, TerminalGone
 from tests.server.rig import Rig, until
 
 
 @pytest.fixture
-def api(rig: Rig) -> ApiClient:
-    client = ApiClient(rig.server.url, str(rig.wd), token=rig.server.token)
-    client.health()
-    return client
+def api(rig: Rig) -> Backend:
+    return backend_of(ApiClient(rig.server.url, str(rig.wd), token=rig.server.token))
 
 
-def test_a_turn(rig: Rig, api: ApiClient) -> None:
-    assert api.own
+def test_a_turn(rig: Rig, api: Backend) -> None:
+    assert api.knows_dispatch_ids
     args = ["--scenario", rig.scenario([[{"ask_permission": "it"}, {"reply": "ok"}]])]
     made = api.create_session("programmer", "scripted", args=args)
-    terminal = made["id"]
-    second = api.create_terminal(made["session_name"], "tester", "scripted")["id"]
+    terminal = made.id
+    second = api.create_terminal(made.session_name, "tester", "scripted").id
     for one in (terminal, second):
-        until(partial(api.get_status, one), lambda status: status is TerminalStatus.IDLE)
+        until(partial(api.get_terminal, one), lambda view: view.status is TerminalStatus.IDLE)
     api.send_input(terminal, f"/rename programmer-{terminal}")
     api.send_input(terminal, "a\nlong prompt " * 10_000, "d1")
-    until(lambda: api.get_status(terminal), lambda status: status is TerminalStatus.WAITING_USER_ANSWER)
+    until(lambda: api.get_terminal(terminal).status, lambda status: status is TerminalStatus.WAITING_USER_ANSWER)
     api.accept_permission(terminal)
-    until(lambda: api.get_status(terminal), lambda status: status is TerminalStatus.COMPLETED)
+    until(lambda: api.get_terminal(terminal).status, lambda status: status is TerminalStatus.COMPLETED)
     assert api.get_last_output(terminal) == "ok"
-    assert api.get_terminal(terminal)["dispatch_id"] == "d1"
+    assert api.get_terminal(terminal).dispatch_id == "d1"
     with pytest.raises(Refused, match="does not ask"):
         api.accept_permission(terminal)
     threads = [threading.Thread(target=api.exit_terminal, args=(one,)) for one in (terminal, second)]
@@ -40,14 +40,14 @@ def test_a_turn(rig: Rig, api: ApiClient) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert api.get_status(terminal) is TerminalStatus.ERROR
+    assert api.get_terminal(terminal).status is TerminalStatus.ERROR
     assert rig.state_folder.session_names() == []
     api.close()
 
 
-def test_refusals(rig: Rig, api: ApiClient) -> None:
+def test_refusals(rig: Rig, api: Backend) -> None:
     with pytest.raises(TerminalGone):
-        api.get_status("deadbeef")
+        api.get_terminal("deadbeef")
     with pytest.raises(ApiError, match="Unknown provider"):
         api.create_session("programmer", "nope")
     api.exit_terminal("deadbeef")

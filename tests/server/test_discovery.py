@@ -11,6 +11,7 @@ import pytest
 
 from quintet import files
 from quintet.api.client import ApiClient
+from quintet.api.quintet_backend import backend_of
 from quintet.errors import ServerError
 from quintet.server.http.embedded import EmbeddedServer
 from tests.server.rig import Rig, until
@@ -36,8 +37,7 @@ def test_word_of_a_new_session_is_left_when_there_is_room_again(
     monkeypatch.setattr("quintet.server.http.embedded.files", SimpleNamespace(write=write))
     with EmbeddedServer([], path, rig.state_folder) as server:
         full.set()
-        client = ApiClient(server.url, str(tmp_path), token=server.token)
-        client.health()
+        client = backend_of(ApiClient(server.url, str(tmp_path), token=server.token))
         client.create_session("tester", "scripted", session_name="full")
         assert json.loads(path.read_text(encoding="utf-8"))["sessions"] == []
         full.clear()

@@ -17,6 +17,7 @@ import httpx
 import pytest
 
 from quintet.api.client import ApiClient
+from quintet.api.quintet_backend import backend_of
 from quintet.errors import Refused, ServerError
 from quintet.server.http.client import client_for
 from quintet.server.http.dashboard_server import serve_dashboard
@@ -136,10 +137,9 @@ def test_several_servers_have_a_token_each(project: Scripted) -> None:
     crossed = httpx.get(f"{one}/sessions", headers={"Authorization": f"Bearer {tokens[1]}"}, trust_env=False)
     assert crossed.status_code == 401
     for url in (one, two, one.replace("127.0.0.1", "localhost")):
-        client = client_for(url, "")
-        client.health()
-        client.check_token()
-        client.close()
+        backend = backend_of(client_for(url, ""))
+        backend.check_token()
+        backend.close()
     ended(first)
     assert (find_token(one), find_token(two)) == ("", tokens[1])
 
@@ -200,7 +200,7 @@ def test_a_killed_servers_token_is_sent_to_nobody(project: Scripted) -> None:
         threading.Thread(target=foreign.serve_forever, daemon=True).start()
         for one in (client, client_for(url, "")):
             with pytest.raises(Refused):
-                one.get_terminal("deadbeef")
+                one.request("GET", "/terminals/deadbeef")
             one.close()
         foreign.shutdown()
     assert Eavesdropper.heard == [None, None]
@@ -236,10 +236,9 @@ def test_the_token_in_the_variable_does_not_hide_that_of_our_own_server(
     _, url = started(project)
     monkeypatch.setenv("QUINTET_TOKEN", "of-another-server")
     told: list[str] = []
-    client = client_for(url, "", told.append)
-    client.health()
-    client.check_token()
-    client.close()
+    backend = backend_of(client_for(url, "", told.append))
+    backend.check_token()
+    backend.close()
     assert told == []
 
 
@@ -347,9 +346,9 @@ def test_a_refusal_for_lack_of_the_token_is_tried_again_with_a_newer_one_only() 
 
     client = ApiClient("http://127.0.0.1:1", "", token=lambda: next(tokens), transport=httpx.MockTransport(answer))
     with pytest.raises(Refused):
-        client.get_terminal("deadbeef")
+        client.request("GET", "/terminals/deadbeef")
     with pytest.raises(Refused):
-        client.get_terminal("deadbeef")
+        client.request("GET", "/terminals/deadbeef")
     assert sent == ["Bearer old", "Bearer new", "Bearer new"]
 
 

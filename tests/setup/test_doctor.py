@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from quintet.loop.decide.state import State, Status, Terminal
+from quintet.loop.decide.state import State, Status, TerminalRef
 from quintet.loop.record.state_file import save_state
 from quintet.providers.registry import find_provider
 from quintet.roles import ROLES
@@ -173,7 +173,7 @@ def test_another_server_has_to_answer_and_then_nothing_else_is_needed_here(desk:
 
 
 def saved(desk: Desk, **fields: Any) -> None:
-    terminals = {role.name: Terminal("0" * 8, "codex") for role in ROLES}
+    terminals = {role.name: TerminalRef("0" * 8, "codex") for role in ROLES}
     save_state(State(wd=str(desk.wd), run_id="20260101-000000-abcdef", terminals=terminals, **fields), state_file(desk))
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from quintet.errors import QuintetError, RunError
-from quintet.loop.decide.state import State, Status, Terminal
+from quintet.loop.decide.state import State, Status, TerminalRef
 from quintet.loop.journal import RunFinished, RunStarted
 from quintet.loop.record.journal_file import Journal
-from quintet.loop.record.state_file import save_state
+from quintet.loop.record.state_file import name_state_file, save_state
 from quintet.roles import ROLES
 from quintet.server.state_folder import PROJECT
 from quintet.server.terminal.direct_access import TerminalRow
@@ -69,7 +69,7 @@ def run_folder(wd: Path, run_id: str, status: str = "PASS") -> Path:
 
 
 def saved(wd: Path, run_id: str, status: Status = Status.RUNNING) -> None:
-    terminals = {role.name: Terminal("0" * 8, "codex") for role in ROLES}
+    terminals = {role.name: TerminalRef("0" * 8, "codex") for role in ROLES}
     save_state(
         State(wd=str(wd), run_id=run_id, final_status=status, terminals=terminals), wd / ".tmp/quintet-state.json"
     )
@@ -107,6 +107,18 @@ def test_a_run_that_lost_its_terminals_keeps_the_way_to_their_conversations(desk
     assert found_in(places, ANCIENT) == []
     saved(desk.wd, NEWER)
     assert found_in(places, OLD) == [f"t/{SESSION}"], "a newer run has taken its place"
+
+
+def test_a_run_that_keeps_its_state_elsewhere_is_not_left_behind(desk: Desk, places: Path) -> None:
+    """An older state at the usual place tells nothing of it."""
+    folder_of(places, SESSION, desk.wd)
+    run_folder(desk.wd, RUN, "")
+    saved(desk.wd, "20250101-000000-cccccc", Status.PASS)
+    elsewhere = desk.wd.parent / "state.json"
+    save_state(State(wd=str(desk.wd), run_id=RUN), elsewhere)
+    name_state_file(desk.wd, elsewhere)
+    assert ended_reason(SESSION, desk.wd) == ""
+    assert found_in(places, OLD) == []
 
 
 def test_a_folder_that_is_needed_again_in_the_meantime_stays(desk: Desk, places: Path) -> None:

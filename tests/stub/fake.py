@@ -1,12 +1,19 @@
-"""A clock that is moved by hand and an agent behind the client's seam: hours of waiting in milliseconds."""
+"""A clock that is moved by hand, terminal servers in memory, and a run's record to look into: hours in milliseconds."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import cast
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Unpack
 
-from quintet.api.client import ApiClient, Standing
+from quintet.api.backend import LaunchOptions, TerminalView
 from quintet.api.models import Failure
 from quintet.api.status import TerminalStatus
+from quintet.config import Settings
+from quintet.layout import STATE_FILE
+from quintet.loop.decide.state import State
+from quintet.loop.journal import Event
+from quintet.loop.record.signals import Signals
+from quintet.loop.record.store import RunStore
 
 IDLE, COMPLETED = TerminalStatus.IDLE, TerminalStatus.COMPLETED
 PROCESSING, UNKNOWN = TerminalStatus.PROCESSING, TerminalStatus.UNKNOWN
@@ -39,10 +46,63 @@ class FakeClock:
 
 
 @dataclass
-class FakeApi:
-    """One terminal. Its status is a function of the time; a fault is raised instead where one is planned."""
+class FakeBackend:
+    """A terminal server that does nothing; `own`: with all that our own one can do."""
 
     clock: FakeClock
+    own: bool = False
+
+    knows_dispatch_ids = replaces_terminals = owns_sessions = property(lambda self: self.own)
+    counts_tokens = sees_typing = takes_permissions = property(lambda self: self.own)
+
+    def session_name(self, run_id: str) -> str:
+        return f"{run_id}-session" if self.own else ""
+
+    def create_session(
+        self, profile: str, provider: str, *, session_name: str = "", **options: Unpack[LaunchOptions]
+    ) -> TerminalView:
+        return self.create_terminal(session_name or "s", profile, provider, **options)
+
+    def create_terminal(
+        self,
+        session_name: str,
+        profile: str,  # noqa: ARG002
+        provider: str,  # noqa: ARG002
+        **options: Unpack[LaunchOptions],  # noqa: ARG002
+    ) -> TerminalView:
+        return TerminalView(id="aa00bb11", session_name=session_name)
+
+    def get_terminal(self, terminal_id: str, seconds: float = 0.0) -> TerminalView:  # noqa: ARG002
+        return TerminalView(id=terminal_id)
+
+    def get_last_lines(self, terminal: TerminalView) -> str:  # noqa: ARG002
+        return ""
+
+    def get_last_output(self, terminal_id: str) -> str:  # noqa: ARG002
+        return ""
+
+    def fits(self, message: str) -> bool:  # noqa: ARG002
+        return True
+
+    def send_input(self, terminal_id: str, message: str, dispatch_id: str = "", seconds: float = 0.0) -> None: ...
+
+    def accept_permission(self, terminal_id: str) -> None: ...
+
+    def exit_terminal(self, terminal_id: str) -> None: ...
+
+    def forget_terminal(self, terminal_id: str) -> None: ...
+
+    def delete_session(self, session_name: str) -> None: ...
+
+    def check_token(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass
+class FakeAgent(FakeBackend):
+    """One terminal. Its status is a function of the time; a fault is raised instead where one is planned."""
+
     status: Callable[[float], TerminalStatus] = lambda _: PROCESSING
     fault: Callable[[float], Exception | None] = lambda _: None
     """what a status request at this time raises"""
@@ -50,28 +110,19 @@ class FakeApi:
     failure: Callable[[float], Failure | None] = lambda _: None
     output: str = ""
     output_faults: list[Exception] = field(default_factory=list)
-    own: bool = False
     doubt: Callable[[float], str] = lambda _: ""
     asked_at: list[float] = field(default_factory=list)
     inputs: list[tuple[float, str]] = field(default_factory=list)
     accepted_at: list[float] = field(default_factory=list)
     outputs_read: int = 0
 
-    def get_status(self, terminal_id: str, seconds: float = 0.0) -> TerminalStatus:  # noqa: ARG002
+    def get_terminal(self, terminal_id: str, seconds: float = 0.0) -> TerminalView:  # noqa: ARG002
         now = self.clock.now()
         self.asked_at.append(now)
         if fault := self.fault(now):
             raise fault
-        return self.status(now)
-
-    def get_standing(self, terminal_id: str, seconds: float = 0.0) -> Standing:
-        return Standing(self.get_status(terminal_id, seconds), self.doubt(self.clock.now()))
-
-    def get_reason(self, terminal_id: str) -> str:  # noqa: ARG002
-        return " (it was killed)"
-
-    def get_failure(self, terminal_id: str) -> Failure | None:  # noqa: ARG002
-        return self.failure(self.clock.now())
+        status, failure, doubt = self.status(now), self.failure(now), self.doubt(now)
+        return TerminalView(id=terminal_id, status=status, failure=failure, doubt=doubt, reason="it was killed")
 
     def send_input(self, terminal_id: str, message: str, dispatch_id: str = "", seconds: float = 0.0) -> None:  # noqa: ARG002
         self.inputs.append((self.clock.now(), message))
@@ -89,8 +140,30 @@ class FakeApi:
             raise self.output_faults.pop(0)
         return self.output
 
-    def as_client(self) -> ApiClient:
-        return cast(ApiClient, self)
+
+class HeardStore(RunStore):
+    """The record of a run that has begun, which keeps the events and the saved states to look at."""
+
+    def __init__(self, settings: Settings, state: State) -> None:
+        self.events: list[Event] = []
+        self.saved: list[State] = []
+        self.restored = 0
+        super().__init__(settings, Signals(), [self.events.append], state)
+        self._begun = True
+
+    def _save(self) -> None:
+        super()._save()
+        self.saved.append(self.state)
+
+    def restore_deleted_files(self) -> None:
+        self.restored += 1
+        super().restore_deleted_files()
+
+
+def store_in(wd: Path, settings: Settings | None = None, state: State | None = None) -> HeardStore:
+    """The record of a run in a directory."""
+    settings = replace(settings or Settings(), wd=wd, state_file=wd / STATE_FILE)
+    return HeardStore(settings, state or State(run_id="run"))
 
 
 def changes(*pairs: tuple[float, TerminalStatus]) -> Callable[[float], TerminalStatus]:

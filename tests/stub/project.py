@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from quintet.loop.decide.state import State, Terminal
+from quintet.loop.decide.state import State, TerminalRef
 from quintet.loop.record.state_file import save_state
 from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, ROLES, TESTER, Phase, Role
 from tests.stub.replies import FAIL, PASS, SMOOTH, TASK
@@ -91,7 +91,7 @@ class Project:
         for role in ROLES:
             path = "/sessions" if role is ANALYST else "/sessions/stub-session/terminals"
             _, shown = self.stub.handle("POST", path, {"agent_profile": role.profile, "provider": "codex"})
-            terminals[role.name] = Terminal(shown["id"], "codex")
+            terminals[role.name] = TerminalRef(shown["id"], "codex")
         state = State(
             api=self.stub.url,
             provider="codex",

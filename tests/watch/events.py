@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from quintet.api.models import TokenCount
 from quintet.loop import journal
 from quintet.loop.journal import Event
 from quintet.loop.record.journal_file import Journal
@@ -38,7 +39,7 @@ def sent(seconds: float, role: Role, number: int = 1, cycle: int = 1, file: str 
 def taken(
     seconds: float, role: Role, number: int = 1, cycle: int = 1, *, tokens: int | None = None, file: str = ""
 ) -> Event:
-    used = journal.TurnTokens(input=tokens, cached=tokens // 2, output=10) if tokens is not None else None
+    used = TokenCount(input=tokens, cached=tokens // 2, output=10) if tokens is not None else None
     return at(
         seconds,
         journal.ReplyTaken(

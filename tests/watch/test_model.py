@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from quintet.api.models import TokenCount
 from quintet.loop import journal
 from quintet.loop.record.journal_file import Journal
 from quintet.roles import ANALYST, PEER_ANALYST, TESTER
@@ -76,7 +77,7 @@ def test_the_clock_of_a_turn_does_not_count_the_time_in_which_the_run_was_stoppe
 
 def test_a_turn_without_a_reply_ends_when_the_run_goes_on() -> None:
     again = at(30, journal.PromptSent(step="1-1-tester-again", role="tester", round=1, cycle=1, characters=9))
-    used = journal.TurnTokens(input=70, cached=0, output=5)
+    used = TokenCount(input=70, cached=0, output=5)
     missed = at(60, journal.ReplyMissed(step="1-1-tester-again", role="tester", tokens=used))
     rest = [verdict_of(60, "FAIL"), sent(61, ANALYST, 2), finished(500, "FAIL", 2)]
     events = [*started(), sent(10, TESTER), taken(30, TESTER), again]

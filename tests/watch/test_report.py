@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from quintet.api.models import TokenCount
 from quintet.loop import journal
 from quintet.loop.record.lock import directory_lock
 from quintet.roles import ANALYST, TESTER
@@ -175,7 +176,7 @@ def test_evidence_is_what_the_verdict_rests_on(tmp_path: Path) -> None:
 
 
 def test_a_cost_of_a_part_is_not_shown_as_the_whole(tmp_path: Path) -> None:
-    used = journal.TurnTokens(input=900, cached=0, output=100)
+    used = TokenCount(input=900, cached=0, output=100)
     priced = journal.ReplyTaken(step="1-1-analyst", role="analyst", characters=1, source="file", tokens=used, cost=0.5)
     events = [*started(), sent(1, ANALYST), at(2, priced), sent(3, TESTER), taken(4, TESTER, tokens=1990)]
     folder = write(tmp_path / ".tmp" / "r", [*events, finished(5, "PASS")])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quintet.config import Settings
-from quintet.loop.run.postprocess import dirty_paths
+from quintet.loop.run.work_tree import dirty_paths
 from quintet.watch.runs.changes import changes_now
 from quintet.watch.runs.model import Run
 from quintet.watch.runs.undo import undo

@@ -4,7 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstraints
 
 from quintet.actions import TurnActions
 from quintet.api.status import FailureKind, TerminalStatus
@@ -21,12 +21,33 @@ class OutputMode(StrEnum):
     LAST = "last"
 
 
-class TokenUsage(BaseModel):
-    """Tokens of the last turn, where the agent's record tells."""
+MOST_TOKENS: Final = 10**12
+"""whoever tells of more is wrong"""
+_Count = Annotated[int, Field(ge=0, le=MOST_TOKENS)]
 
-    input_tokens: int = 0
-    cached_tokens: int = 0
-    output_tokens: int = 0
+
+class TokenCount(BaseModel):
+    """Tokens of a turn, by the agent's own record; the cached ones are part of the input."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    input: _Count = Field(
+        default=0, validation_alias=AliasChoices("input", "input_tokens"), serialization_alias="input_tokens"
+    )
+    cached: _Count = Field(
+        default=0, validation_alias=AliasChoices("cached", "cached_tokens"), serialization_alias="cached_tokens"
+    )
+    output: _Count = Field(
+        default=0, validation_alias=AliasChoices("output", "output_tokens"), serialization_alias="output_tokens"
+    )
+
+    @property
+    def total(self) -> int:
+        return self.input + self.output
+
+    def __add__(self, other: "TokenCount") -> "TokenCount":
+        pairs = {name: getattr(self, name) + getattr(other, name) for name in type(self).model_fields}
+        return TokenCount.model_validate({name: min(count, MOST_TOKENS) for name, count in pairs.items()})
 
 
 class Failure(BaseModel):
@@ -80,7 +101,7 @@ class Terminal(BaseModel):
     )
     attached: bool | None = Field(default=None, description="at the same time: whether somebody is attached to it")
     accept_key: str | None = Field(default=None, description="while it asks for permission: the key that says yes")
-    usage: TokenUsage | None = None
+    usage: TokenCount | None = Field(default=None, description="tokens of the last turn")
     actions: TurnActions | None = Field(
         default=None, description="what the agent did in the last turn, once that has ended; null where nobody knows"
     )

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from quintet.actions import TurnActions
+from quintet.api.models import TokenCount
 
 Whole = Annotated[int, Field(ge=-(10**18), le=10**18)]
 Number = Annotated[float, Field(ge=-1e30, le=1e30, allow_inf_nan=False)]
@@ -112,20 +113,6 @@ class PromptSent(_Event):
     """what could be shortened in it"""
 
 
-class TurnTokens(BaseModel):
-    """What a turn has cost, by the agent's own record; the cached ones are part of the input."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-    input: Whole = 0
-    cached: Whole = 0
-    output: Whole = 0
-
-    @property
-    def total(self) -> int:
-        return self.input + self.output
-
-
 class ReplyTaken(_Event):
     event: Literal["reply_taken"] = "reply_taken"
     step: str
@@ -133,7 +120,7 @@ class ReplyTaken(_Event):
     characters: Whole
     source: Literal["file", "screen"]
     file: str = ""
-    tokens: TurnTokens | None = None
+    tokens: TokenCount | None = None
     cost: Number | None = None
     """by the user's prices"""
     actions: TurnActions | None = None
@@ -146,7 +133,7 @@ class ReplyMissed(_Event):
     event: Literal["reply_missed"] = "reply_missed"
     step: str
     role: str
-    tokens: TurnTokens | None = None
+    tokens: TokenCount | None = None
     cost: Number | None = None
     actions: TurnActions | None = None
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from quintet import __version__
+from quintet.api.quintet_backend import backend_of
 from quintet.config import Settings, find_config, load_settings
 from quintet.errors import ApiError, ConfigError, ProfileError, Refused, ServerError, StateError
 from quintet.layout import CONFIG_FILE
@@ -16,7 +17,7 @@ from quintet.loop.decide.prompts.own import faults_of
 from quintet.loop.decide.state import Status
 from quintet.loop.record.lock import worker
 from quintet.loop.record.state_file import load_state
-from quintet.loop.run.resume import why_not
+from quintet.loop.run.resume import not_resumable_reason
 from quintet.program import program
 from quintet.server.http.client import client_for
 from quintet.server.profiles import load_profile
@@ -72,8 +73,7 @@ def _server(api: str) -> Check:
     except ServerError as error:
         return failure("server", str(error), f"remove the file, then start {program()} serve again")
     try:
-        client.health()
-        client.check_token()
+        backend_of(client).check_token()
     except Refused as error:
         return failure("server", str(error), "run as the user who started it, or set QUINTET_TOKEN")
     except ApiError as error:
@@ -150,7 +150,7 @@ def _run(settings: Settings) -> Check:
         saved = load_state(settings.state_file, settings.provider)
     except StateError as error:
         return _no_resume(settings, str(error)) or warning("run", str(error), "nothing; the next run moves it away")
-    reason = why_not(saved, settings.wd) if saved else "there is no saved run"
+    reason = not_resumable_reason(saved, settings.wd) if saved else "there is no saved run"
     if refused := _no_resume(settings, reason):
         return refused
     if saved is None:

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Final
 
 from quintet import files
-from quintet.errors import QuintetError, RunError, ServerError, StateError
-from quintet.layout import DISCOVERY, LONGEST_WORD, STATE_FILE, TMP
-from quintet.loop.decide.state import State, Status
+from quintet.errors import QuintetError, RunError, ServerError
+from quintet.layout import DISCOVERY, LONGEST_WORD, TMP
+from quintet.loop.decide.state import Status
 from quintet.loop.record.lock import worker
-from quintet.loop.record.state_file import load_state
+from quintet.loop.record.state_file import load_project_state, state_file_of
 from quintet.server.names import run_id_of
 from quintet.server.state_folder import PROJECT, StateFolder
 from quintet.server.terminal.direct_access import TerminalRow, end_session, is_dead_socket, list_terminals
@@ -61,7 +61,7 @@ def _is_unused(folder: Path, now: float) -> bool:
     if named is None or not run:
         return all(_is_old(path, now, MONTH_SECONDS) for path in inner)
     wd = Path(named.read_text(encoding="utf-8", errors="surrogateescape"))
-    saved = _saved(wd)
+    saved = load_project_state(wd)
     is_forgotten = not (wd / TMP / run).exists() and not (saved and saved.run_id == run) and not worker(wd)
     return is_forgotten or bool(ended_reason(folder.name, wd))
 
@@ -99,7 +99,7 @@ def ended_reason(session: str, wd: Path) -> str:
     status = read_run(folder).status if folder.is_dir() else ""
     if status in (PASS, FAIL):
         return f"ended with {status}"
-    saved = _saved(wd)
+    saved = load_project_state(wd)
     return "was left behind by a newer one" if saved and saved.run_id and saved.run_id != run else ""
 
 
@@ -107,18 +107,11 @@ def old_run_folders(wd: Path, keep: int) -> Iterator[Leftover]:
     """The folders of a project's runs, without the newest ones and one that can be resumed."""
     if who := worker(wd):
         raise RunError(f"{wd}: a run is at work here ({who}); its folders are left alone")
-    saved = _saved(wd)
+    saved = load_project_state(wd)
     current = saved.run_id if saved and saved.final_status is Status.RUNNING else ""
     for folder in run_folders(wd)[keep:]:
         if folder.name != current:
             yield Leftover("the folder of an old run", str(folder), partial(_remove_run, wd, folder))
-
-
-def _saved(wd: Path) -> State | None:
-    try:
-        return load_state(wd / STATE_FILE)
-    except StateError:
-        return None
 
 
 def _is_old(path: Path, now: float, seconds: float | None = None) -> bool:
@@ -147,9 +140,9 @@ def _remove_run(wd: Path, folder: Path) -> None:
             with suppress(ServerError):  # nothing of it was left
                 end_session(name)
     _remove_folder(folder)
-    saved = _saved(wd)
+    saved = load_project_state(wd)
     if saved and saved.run_id == folder.name and saved.final_status is not Status.RUNNING:
-        (wd / STATE_FILE).unlink(missing_ok=True)
+        state_file_of(wd).unlink(missing_ok=True)
 
 
 def _remove_folder(folder: Path) -> None:

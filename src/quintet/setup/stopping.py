@@ -9,17 +9,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from quintet.errors import QuintetError, RunError, ServerError, StateError
-from quintet.layout import JOURNAL, STATE_FILE, run_folder
-from quintet.loop.decide.state import State, Status
+from quintet.api.quintet_backend import backend_of
+from quintet.errors import QuintetError, RunError, ServerError
+from quintet.layout import JOURNAL, run_folder
+from quintet.loop.decide.state import State, Status, without_terminals
 from quintet.loop.journal import RunStopped
 from quintet.loop.record.journal_file import Journal
 from quintet.loop.record.lock import Process, find_process, no_run
 from quintet.loop.record.orphans import is_folder_name
-from quintet.loop.record.state_file import load_state, save_state
-from quintet.loop.run.postprocess import start_commit
-from quintet.loop.run.resume import can_resume, without_terminals
-from quintet.loop.run.terminals import exit_terminals
+from quintet.loop.record.state_file import load_project_state, save_state, state_file_of
+from quintet.loop.run.resume import can_resume
+from quintet.loop.run.terminals import end_terminals
+from quintet.loop.run.work_tree import head_commit
 from quintet.processes import has_ended
 from quintet.program import program
 from quintet.server.http.client import client_for
@@ -60,7 +61,7 @@ def target_in_project(wd: Path) -> Target:
     """The running run of a project and all its terminals."""
     rows = list_terminals()
     process, sessions = find_process(wd), _sessions_of(wd, rows)
-    if process is None and not sessions and not _is_elsewhere(_saved(wd), ()):
+    if process is None and not sessions and not _is_elsewhere(load_project_state(wd), ()):
         names = ", ".join(dict.fromkeys(row.session for row in rows))
         there = f"there are {names}; name one with --session NAME, or all with --all" if names else "nor in any other"
         raise ServerError(f"no run and no terminals are in {wd}, {there}")
@@ -72,7 +73,7 @@ def target_of_run(wd: Path, run: str) -> Target:
     folder = find_run(wd, run)
     process = find_process(wd) if has_process(folder, read_run(folder)) else None
     sessions = tuple(dict.fromkeys(row.session for row in list_terminals() if run_id_of(row.session) == folder.name))
-    saved = _saved(wd)
+    saved = load_project_state(wd)
     current = saved is not None and saved.run_id == folder.name
     if process is None and not sessions and not (current and _is_elsewhere(saved, ())):
         raise RunError(f"the run {folder.name} is not running and has no terminals")
@@ -83,7 +84,7 @@ def target_of_session(name: str) -> Target:
     """One session, and the running run that it belongs to."""
     row = choose_terminals(list_terminals(), None, name)[0]
     wd = Path(row.cwd) if not row.unresponsive else next(iter(_projects_of(row.session)), Path(os.devnull))
-    saved = _saved(wd)
+    saved = load_project_state(wd)
     is_current = saved is not None and saved.session_name == row.session
     return Target(wd, find_process(wd) if is_current else None, (row.session,))
 
@@ -111,11 +112,11 @@ def stop(target: Target, tell: Tell, *, keep_terminals: bool = False) -> None:
     if keep_terminals and not target.process:
         raise RunError("no run is running there, so there are only terminals to end")
     killed = _end_process(target, tell) if target.process else False
-    saved = _saved(target.wd)
+    saved = load_project_state(target.wd)
     # nobody may resume the run while its terminals are being ended
     with no_run(target.wd) if saved else nullcontext():
         ended = [] if keep_terminals else _end_terminals(target, saved, tell)
-        saved = _saved(target.wd)
+        saved = load_project_state(target.wd)
         if saved and saved.final_status is Status.RUNNING and (target.process or saved.session_name in ended):
             saved = _record_stop(target, saved, ended=saved.session_name in ended, killed=killed)
     if keep_terminals:
@@ -130,15 +131,14 @@ def _end_process(target: Target, tell: Tell) -> bool:
     process = target.process
     if process is None:
         return False
-    saved = _saved(target.wd)
+    saved = load_project_state(target.wd)
     name = f"run {saved.run_id}" if saved and saved.run_id else f"run in {target.wd}"
     tell(f"Asking the {name} to stop (process {process.pid}).")
     _signal(process, signal.SIGTERM)
     _signal(process, signal.SIGCONT)  # Ctrl-Z may have paused it
     if _until_gone(process, PATIENCE_SECONDS):
-        tell(
-            "It has stopped, and its state is saved." if _saved(target.wd) else "It has stopped; it had not begun yet."
-        )
+        saved = load_project_state(target.wd)
+        tell("It has stopped, and its state is saved." if saved else "It has stopped; it had not begun yet.")
         return False
     _signal(process, signal.SIGKILL)
     if not _until_gone(process, KILLED_SECONDS):
@@ -191,11 +191,10 @@ def _is_elsewhere(saved: State | None, ended: list[str] | tuple[()]) -> bool:
 def _end_elsewhere(saved: State, tell: Tell) -> list[str]:
     try:
         is_named = os.environ.get("API", "").rstrip("/") == saved.api
-        api = client_for(saved.api, saved.wd, None if is_named else tell)
-        api.health()
-        api.check_token()
-        done = exit_terminals(api, saved)
-        api.close()
+        backend = backend_of(client_for(saved.api, saved.wd, None if is_named else tell))
+        backend.check_token()
+        done = end_terminals(backend, saved)
+        backend.close()
     except QuintetError as error:
         done = False
         tell(f"{error}")
@@ -211,11 +210,11 @@ def _record_stop(target: Target, saved: State, *, ended: bool, killed: bool) -> 
     # a state with neither terminals nor work cannot be resumed; our own server replaces terminals that are lost
     state = without_terminals(saved) if ended and (saved.sequence or saved.api) else saved
     if not target.process:
-        save_state(state, target.wd / STATE_FILE)
+        save_state(state, state_file_of(target.wd))
         return state
     reason = KILLED if killed else REASON
-    save_state(replace(state, last_error=reason), target.wd / STATE_FILE)
-    event = RunStopped(reason=reason, resumable=can_resume(state), cleaned_up=ended, head=start_commit(target.wd))
+    save_state(replace(state, last_error=reason), state_file_of(target.wd))
+    event = RunStopped(reason=reason, resumable=can_resume(state), cleaned_up=ended, head=head_commit(target.wd))
     if is_folder_name(saved.run_id):
         folder = run_folder(target.wd, saved.run_id)
         with suppress(OSError):  # the state is what counts
@@ -233,15 +232,8 @@ def _sessions_of(wd: Path, rows: list[TerminalRow]) -> tuple[str, ...]:
 
 def _projects_of(session: str) -> list[Path]:
     """The projects with a running run whose state names a session that does not answer."""
-    return [wd for wd in running_projects() if (saved := _saved(wd)) and saved.session_name == session]
+    return [wd for wd in running_projects() if (saved := load_project_state(wd)) and saved.session_name == session]
 
 
 def _in(wd: Path) -> str:
     return "" if wd == Path.cwd().resolve() else f"cd {wd} && "
-
-
-def _saved(wd: Path) -> State | None:
-    try:
-        return load_state(wd / STATE_FILE)
-    except StateError:
-        return None

@@ -66,7 +66,7 @@ class World:
             resume=self.resume,
         )
 
-    def connect(self, api: str, sessions: Sequence[str]) -> ApiClient:
+    def connect(self, api: str, sessions: Sequence[str], warn: Callable[[str], None]) -> ApiClient:  # noqa: ARG002
         """Our own server inside a run serves only the sessions of its states and those that are created through it."""
         only = None if api else {full_name(session) for session in sessions}
         return ApiClient(api or "http://embedded", str(self.wd), transport=SimulatedTransport(self.server, only))
@@ -109,7 +109,7 @@ class World:
         driver = Driver(self.settings, self.connect, [lambda event: outcome.said.append(repr(event))], self.clock)
         try:
             with self.disk.installed(), self.moments.of_a_process():
-                code = str(driver.run())
+                code = str(driver.run().exit_code)
         except Killed:
             code = KILLED
         except QuintetError as error:

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, unquote
 
 import httpx
 
-from quintet.api.client import OWN_SERVICE
+from quintet.api.models import Health
 from tests.chaos.sim.agents import BY_PROFILE, Agent, is_reminder
 from tests.chaos.sim.clock import SimulatedClock
 from tests.chaos.sim.disk import Disk
@@ -150,7 +150,7 @@ class SimulatedServer:
     def _route(self, method: str, parts: list[str], params: dict[str, str]) -> Answer:
         match method, parts:
             case "GET", ["health"]:
-                return 200, {"status": "ok", "service": OWN_SERVICE if self.own else "cli-agent-orchestrator"}
+                return 200, {"status": "ok", "service": Health().service if self.own else "cli-agent-orchestrator"}
             case "POST", ["sessions"]:
                 return 201, self._create(params, full_name(params.get("session_name", f"simulated-{self._created}")))
             case "POST", ["sessions", name, "terminals"]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from quintet.loop.decide.state import State, Terminal
+from quintet.loop.decide.state import State, TerminalRef
 from quintet.loop.record.state_file import load_state, save_state
 from quintet.roles import ROLES, Phase
 from tests.loop.runs import FAIL, new_state, play, scripted, settings
@@ -28,7 +28,7 @@ def test_state_roundtrip_with_per_agent_providers(tmp_path: Path) -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
     providers = ["codex", "claude_code", "scripted", "codex", "kiro_cli"]
     pairs = zip(ROLES, providers, strict=True)
-    terminals = {role.name: Terminal(f"id-{role}", provider) for role, provider in pairs}
+    terminals = {role.name: TerminalRef(f"id-{role}", provider) for role, provider in pairs}
     state = State(provider="codex", terminals=terminals, updated_at=now.isoformat())
     save_state(state, tmp_path / "state.json", now)
     assert load_state(tmp_path / "state.json") == state
@@ -40,7 +40,7 @@ def test_loading_old_format_state_file(tmp_path: Path) -> None:
     path.write_text('{"terminals": {"analyst": "da33cf00"}}')
     state = load_state(path, "codex")
     assert state is not None
-    assert state.terminals["analyst"] == Terminal("da33cf00", "codex")
+    assert state.terminals["analyst"] == TerminalRef("da33cf00", "codex")
     assert replace(state, terminals=State().terminals) == State()
 
 

@@ -1,15 +1,19 @@
-"""The flow: which step comes next, and what a step's outcome makes of the state. No clock, no files, no network."""
+"""The rules of the loop: which step comes next, and what a step's outcome makes of the state.
 
-from collections.abc import Iterable, Mapping
+`next_step` decides, `apply` makes the next state; nothing else does either. No clock, no files, no network.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from enum import StrEnum
+from typing import ClassVar, Final
 
 from quintet.config import Settings
 from quintet.loop import journal
 from quintet.loop.decide import condense, gate
 from quintet.loop.decide.gate import Verdict
 from quintet.loop.decide.markup import normalise
-from quintet.loop.decide.state import State, Status, Terminal, Turn
+from quintet.loop.decide.state import State, Status, TerminalRef, Turn, without_terminals
 from quintet.roles import ANALYST, BY_NAME, PEER_PROGRAMMER, PROGRAMMER, REVIEWER, ROLES, TESTER, WORKER, Phase, Role
 
 NOT_THERE: Final = "(Not available: "
@@ -45,13 +49,42 @@ class Verify:
 
 
 @dataclass(frozen=True)
+class FollowUp:
+    """Something that the settings ask for after a PASS."""
+
+    mark: str = ""
+    """saved before it is done, so that a restart can tell whether it was done; empty: it has not begun"""
+    key: ClassVar[str] = ""
+
+
+class ArchiveChange(FollowUp):
+    """Archive the task's OpenSpec change. The mark is its name."""
+
+    key = "archive_change"
+
+
+class Commit(FollowUp):
+    """Commit the work tree. The mark is the commit before it."""
+
+    key = "commit"
+
+
+AFTER_PASS: Final[tuple[tuple[type[FollowUp], Callable[[Settings], bool]], ...]] = (
+    (ArchiveChange, lambda settings: settings.post_openspec_archive),
+    (Commit, lambda settings: settings.post_git_commit),
+)
+"""what follows a PASS, in order, and whether the settings ask for it"""
+
+
+@dataclass(frozen=True)
 class Finished:
-    """The run is over."""
+    """The run is over, but for closing it."""
 
     status: Status
+    key: ClassVar[str] = ""
 
 
-Step = Ask | Verify | Finished
+Step = Ask | Verify | FollowUp | Finished
 
 
 @dataclass(frozen=True)
@@ -67,90 +100,236 @@ class Arrived:
 
 
 @dataclass(frozen=True)
+class NotSent:
+    """The prompt cannot have reached its agent."""
+
+
+@dataclass(frozen=True)
 class Replied:
-    """The agent's reply has been taken."""
+    """The agent's reply is in the archive."""
 
     text: str
     whole: gate.Whole | None = None
     """where the text is only an excerpt"""
-
-
-@dataclass(frozen=True)
-class Failed:
-    """The turn has ended without an answer, and the prompt is to be sent once more."""
-
-
-@dataclass(frozen=True)
-class Replaced:
-    """Terminals were lost and others stand in their place; all five, as they are now."""
-
-    terminals: Mapping[str, Terminal]
-    session_name: str
+    sequence: int = 0
+    """the number of its file in the archive"""
+    tokens: int = 0
+    """what the turn has used"""
 
 
 @dataclass(frozen=True)
 class NoReply:
     """The tester, asked again for its verdict, gave no answer."""
 
+    tokens: int = 0
+
 
 @dataclass(frozen=True)
-class Verified:
+class Retrying:
+    """The turn has ended without an answer, and the prompt is to be sent once more."""
+
+
+@dataclass(frozen=True)
+class CommandEnded:
     """The user's command has ended."""
 
     exit_code: int
     output: str
     file: str = ""
     """the output in the archive"""
+    sequence: int = 0
+    """the number of that file"""
 
 
-Outcome = Dispatched | Arrived | Replied | Failed | Replaced | NoReply | Verified
+@dataclass(frozen=True)
+class Marked:
+    """Something after the PASS is about to be done."""
+
+    mark: str
+
+
+class FollowUpResult(StrEnum):
+    """What came of something after the PASS."""
+
+    DONE = "done"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class FollowUpEnded:
+    """Something after the PASS is over."""
+
+    result: FollowUpResult
+    events: tuple[journal.Event, ...] = ()
+    """what to tell of it"""
+
+
+@dataclass(frozen=True)
+class TerminalsChanged:
+    """Terminals were started, or others stand in for lost ones; all five, as they are now."""
+
+    terminals: Mapping[str, TerminalRef]
+    session_name: str
+
+
+@dataclass(frozen=True)
+class TerminalsEnded:
+    """All terminals were ended; the run goes on with new ones."""
+
+
+@dataclass(frozen=True)
+class FileArchived:
+    """An old response file was moved to the archive."""
+
+    sequence: int
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """The saved run goes on."""
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """The run stops before its end."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Closed:
+    """Everything is done."""
+
+    sequence: int
+    """the number of the last file in the archive"""
+
+
+RunOutcome = TerminalsChanged | TerminalsEnded | FileArchived | Resumed | Stopped
+"""what can happen in any step"""
+TurnOutcome = Dispatched | Arrived | NotSent | Replied | NoReply | Retrying
+Outcome = RunOutcome | TurnOutcome | CommandEnded | Marked | FollowUpEnded | Closed
 Applied = tuple[State, tuple[journal.Event, ...]]
 
 
-def first_state(state: State, settings: Settings) -> State:
-    """The state of a new run, at the start agent; what was skipped is there as a note that says so."""
+def first_state(settings: Settings, run_id: str = "", start_commit: str = "") -> State:
+    """The state of a new run at its start agent; outputs that are skipped are there as a note that says so."""
     start = BY_NAME[settings.start_agent]
     skipped = ROLES[: ROLES.index(start)]
     notes = {role.output: f"{NOT_THERE}this run was started at {start}, without {role}.)" for role in skipped}
-    turn = Turn.REVIEW if start.reviews else Turn.WORK
-    return replace(state, current_phase=start.phase, turn=turn, outputs=state.outputs | notes)
+    return State(
+        api=settings.api,
+        provider=settings.provider,
+        wd=str(settings.wd),
+        prompt=settings.prompt,
+        run_id=run_id,
+        start_commit=start_commit,
+        current_phase=start.phase,
+        turn=Turn.REVIEW if start.reviews else Turn.WORK,
+        outputs=State().outputs | notes,
+    )
+
+
+def resumed_state(saved: State, settings: Settings, run_id: str) -> State:
+    """A saved state to go on from; a damaged one may lack its run id or its prompt, and the address may be new."""
+    prompt = saved.prompt if saved.prompt.strip() else settings.prompt
+    return replace(saved, api=settings.api or saved.api, run_id=run_id, prompt=prompt)
 
 
 def next_step(state: State, settings: Settings) -> Step:
     """What to do now."""
     if state.final_status is not Status.RUNNING:
         return Finished(state.final_status)
-    if state.current_round > settings.max_rounds:
+    if state.turn is Turn.PASSED:
+        return _after_pass(state, settings)
+    if state.turn is Turn.FAILED or state.current_round > settings.max_rounds:
         return Finished(Status.FAIL)
     state = _with_input(state)
     if state.turn is Turn.VERIFY:
-        return Verify(state.current_round, settings.verify_cmd) if settings.verify_cmd else Finished(Status.PASS)
+        if settings.verify_cmd:
+            return Verify(state.current_round, settings.verify_cmd)
+        return _after_pass(state, settings)
     role = REVIEWER[state.current_phase] if state.turn is Turn.REVIEW else WORKER[state.current_phase]
     cycle = min(state.cycle, settings.max_review_cycles)
     return Ask(role, state.current_round, cycle, again=state.turn is Turn.VERDICT)
 
 
+def _after_pass(state: State, settings: Settings) -> Step:
+    for kind, is_wanted in AFTER_PASS:
+        if is_wanted(settings) and kind.key not in state.after_pass:
+            return kind(state.mark)
+    return Finished(Status.PASS)
+
+
 def apply(state: State, step: Step, outcome: Outcome, settings: Settings) -> Applied:
-    """Fold what came of a step into the state; the events say what was decided."""
+    """The state after an outcome of a step; the events say what was decided."""
     match step, outcome:
-        case _, Replaced(terminals, session_name):
-            new = isinstance(step, Ask) and terminals[step.role.name] != state.terminals[step.role.name]
-            state = replace(state, terminals=dict(terminals), session_name=session_name)
-            return (_undone(state, step) if isinstance(step, Ask) and new else state), ()
-        case Ask(), Failed():
-            return replace(state, dispatched="", dispatched_at=0, attempt=state.attempt + 1), ()
-        case Ask(), Dispatched(at):
-            return _dispatched(_at(state, step), step, at), ()
-        case Ask(), Arrived():
-            return replace(state, arrived=step.key), ()
-        case Ask(), Replied() as replied:
-            return _replied(state, step, replied, settings)
-        case Ask(again=True), NoReply():
-            return _tested_again(_answered(state, step), "", settings)
-        case Verify(command=command), Verified() as verified:
-            return _verified(state, command, verified, settings)
+        case _, TerminalsChanged() | TerminalsEnded() | FileArchived() | Resumed() | Stopped():
+            return _run_changed(state, step, outcome), ()
+        case Ask(), Dispatched() | Arrived() | NotSent() | Replied() | NoReply() | Retrying():
+            return _turn_changed(state, step, outcome, settings)
+        case Verify(command=command), CommandEnded():
+            return _verified(_archived(state, outcome.sequence), command, outcome, settings)
+        case FollowUp(), Marked(mark):
+            return replace(state, turn=Turn.PASSED, mark=mark), ()
+        case FollowUp(), FollowUpEnded(result):
+            return _followed_up(state, step, result, outcome.events, settings)
+        case Finished(status), Closed(sequence):
+            return replace(_archived(state, sequence), final_status=status), ()
         case _:
             raise AssertionError(f"{outcome} does not belong to {step}")
+
+
+def _run_changed(state: State, step: Step, outcome: RunOutcome) -> State:
+    match outcome:
+        case TerminalsChanged(terminals, session_name):
+            new = isinstance(step, Ask) and terminals[step.role.name] != state.terminals[step.role.name]
+            state = replace(state, terminals=dict(terminals), session_name=session_name)
+            return _undone(state, step) if isinstance(step, Ask) and new else state
+        case TerminalsEnded():
+            return without_terminals(state)
+        case FileArchived(sequence):
+            return _archived(state, sequence)
+        case Resumed():
+            return replace(state, last_error="")
+        case Stopped(reason):
+            return replace(state, last_error=reason)
+
+
+def _turn_changed(state: State, step: Ask, outcome: TurnOutcome, settings: Settings) -> Applied:
+    match outcome:
+        case Dispatched(at):
+            return _dispatched(_at(state, step), step, at), ()
+        case Arrived():
+            return replace(state, arrived=step.key), ()
+        case NotSent():
+            return replace(state, dispatched="", dispatched_at=0), ()
+        case Retrying():
+            return replace(state, dispatched="", dispatched_at=0, attempt=state.attempt + 1), ()
+        case Replied(sequence=sequence, tokens=tokens):
+            state = replace(_archived(state, sequence), tokens_used=state.tokens_used + tokens)
+            return _replied(state, step, outcome, settings)
+        case NoReply(tokens) if step.again:
+            state = replace(_answered(state, step), tokens_used=state.tokens_used + tokens)
+            return _tested_again(state, "", settings)
+        case _:
+            raise AssertionError(f"{outcome} does not belong to {step}")
+
+
+def _archived(state: State, sequence: int) -> State:
+    return replace(state, sequence=max(sequence, state.sequence))
+
+
+def _followed_up(
+    state: State, step: FollowUp, result: FollowUpResult, events: tuple[journal.Event, ...], settings: Settings
+) -> Applied:
+    """A change that could not be archived leaves nothing behind that should be committed."""
+    results = state.after_pass | {step.key: result.value}
+    if isinstance(step, ArchiveChange) and result is FollowUpResult.FAILED and settings.post_git_commit:
+        results |= {Commit.key: FollowUpResult.SKIPPED.value}
+        text = "no commit is made, because the OpenSpec change could not be archived"
+        events = (*events, journal.Warned(text=text))
+    return replace(state, turn=Turn.PASSED, after_pass=results, mark=""), events
 
 
 def _replied(state: State, step: Ask, replied: Replied, settings: Settings) -> Applied:
@@ -256,13 +435,13 @@ def _decided(state: State, verdict: Verdict, report: str, settings: Settings) ->
         return _failed(state, report, settings, event)
     if settings.verify_cmd:
         return replace(state, turn=Turn.VERIFY), (event,)
-    return replace(state, final_status=Status.PASS), (event,)
+    return replace(state, turn=Turn.PASSED), (event,)
 
 
-def _verified(state: State, command: str, done: Verified, settings: Settings) -> Applied:
+def _verified(state: State, command: str, done: CommandEnded, settings: Settings) -> Applied:
     event = journal.Verified(round=state.current_round, command=command, exit_code=done.exit_code, file=done.file)
     if done.exit_code == 0:
-        return replace(state, final_status=Status.PASS), (event,)
+        return replace(state, turn=Turn.PASSED), (event,)
     report = (
         f"RESULT: FAIL\nEVIDENCE:\nThe tester said PASS, but this command ended with exit code {done.exit_code}:\n"
         f"    {command}\nIts output:\n{done.output.strip() or '(none)'}"
@@ -276,7 +455,7 @@ def _failed(state: State, report: str, settings: Settings, event: journal.Event)
     state = replace(state, feedback=condense.extract_test_evidence(report, settings))
     events = (event, journal.RoundFailed(round=state.current_round, last=last))
     if last:
-        return replace(state, final_status=Status.FAIL), events
+        return replace(state, turn=Turn.FAILED), events
     done = state.outputs[PROGRAMMER.output]
     sizes = {TESTER.output: size_of(report), PROGRAMMER.output: size_of(done)}
     return (

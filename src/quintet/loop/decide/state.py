@@ -1,6 +1,6 @@
-"""What a run remembers: one value, written at every step, from which it goes on where it stopped."""
+"""The state of a run: one value, saved at every step, from which it goes on where it stopped."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
@@ -24,18 +24,23 @@ class Turn(StrEnum):
     """the tester gave no verdict and is asked for it"""
     VERIFY = "verify"
     """the tester said PASS and the user's command has to agree"""
+    PASSED = "passed"
+    """the task has passed, and what the settings ask for after a PASS comes next"""
+    FAILED = "failed"
+    """the last round has failed"""
 
 
 TURNS: Final = {
     Phase.ANALYST: (Turn.WORK, Turn.REVIEW),
     Phase.PROGRAMMER: (Turn.WORK, Turn.REVIEW),
-    Phase.TESTER: (Turn.WORK, Turn.VERDICT, Turn.VERIFY),
+    Phase.TESTER: (Turn.WORK, Turn.VERDICT, Turn.VERIFY, Turn.PASSED, Turn.FAILED),
 }
+"""what can come next in each phase"""
 
 
 @dataclass(frozen=True)
-class Terminal:
-    """An agent's terminal on the server."""
+class TerminalRef:
+    """The id of an agent's terminal on the server, and the agent CLI that runs in it."""
 
     id: str = ""
     provider: str = ""
@@ -43,7 +48,7 @@ class Terminal:
 
 @dataclass(frozen=True)
 class State:
-    """Everything that a run knows of itself. A value: nobody changes it, a step makes another."""
+    """Everything that a run knows of itself. Only `flow` makes a new state from an old one."""
 
     updated_at: str = ""
     api: str = ""
@@ -54,7 +59,7 @@ class State:
     current_phase: Phase = Phase.ANALYST
     final_status: Status = Status.RUNNING
     session_name: str = ""
-    terminals: dict[str, Terminal] = field(default_factory=lambda: {role.name: Terminal() for role in ROLES})
+    terminals: dict[str, TerminalRef] = field(default_factory=lambda: {role.name: TerminalRef() for role in ROLES})
     feedback: str = ""
     analyst_feedback: str = ""
     programmer_feedback: str = ""
@@ -83,9 +88,18 @@ class State:
     tokens_used: int = 0
     """by the agents' own records"""
     start_commit: str = ""
+    after_pass: dict[str, str] = field(default_factory=dict)
+    """what was done after the PASS: results by the step's key"""
+    mark: str = ""
+    """of the step after the PASS that has begun: by it a restart can tell whether it was done"""
     last_error: str = ""
 
 
 def has_all_terminals(saved: State) -> bool:
-    """Whether the run had got beyond the creation of its terminals."""
+    """Whether all five terminals of a run were started."""
     return all(terminal.id for terminal in saved.terminals.values())
+
+
+def without_terminals(saved: State) -> State:
+    """The same run for new terminals, which know nothing yet: the current step is asked for again."""
+    return replace(saved, terminals=State().terminals, full_summary_sent={}, dispatched="", dispatched_at=0)

@@ -7,7 +7,7 @@ from typing import Final
 
 from quintet.config import Settings
 from quintet.layout import JOURNAL, TMP
-from quintet.loop.decide.state import State, Terminal
+from quintet.loop.decide.state import State, TerminalRef
 from quintet.loop.journal import RunFinished, RunStarted, TerminalCreated
 from quintet.loop.record.journal_file import Journal
 
@@ -19,7 +19,7 @@ def find_strays(settings: Settings) -> list[State]:
     """The unfinished runs of a project that have no state file any more, in no place."""
     folders = sorted((path.parent for path in (settings.wd / TMP).glob(f"*/{JOURNAL}")), reverse=True)
     stateless = [folder for folder in folders if not (folder / settings.state_file.name).exists()]
-    found = [_told_by(folder / JOURNAL) for folder in stateless[:MOST]]
+    found = [state_from_journal(folder / JOURNAL) for folder in stateless[:MOST]]
     return [state for state in found if state is not None]
 
 
@@ -28,7 +28,7 @@ def is_folder_name(name: str) -> bool:
     return bool(re.fullmatch(r"\w[\w.-]{0,100}", name))
 
 
-def _told_by(path: Path) -> State | None:
+def state_from_journal(path: Path) -> State | None:
     """A run as its journal shows it; None where it has ended, or has never begun."""
     state, begun = State(run_id=path.parent.name), False
     for event in Journal(path).read():
@@ -39,6 +39,6 @@ def _told_by(path: Path) -> State | None:
                 state = replace(state, session_name=session)
         begun = begun or isinstance(event, RunStarted | TerminalCreated)
         if isinstance(event, TerminalCreated) and event.role in state.terminals:
-            terminal = Terminal(event.terminal, event.provider)
+            terminal = TerminalRef(event.terminal, event.provider)
             state = replace(state, terminals=state.terminals | {event.role: terminal})
     return state if begun else None

@@ -1,6 +1,8 @@
-"""The state file: written whole or not at all, read with doubt."""
+"""The state file: where it is, writing it whole or not at all, and reading it whatever it holds."""
 
+import contextlib
 import json
+import os
 from dataclasses import asdict
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -9,15 +11,16 @@ from typing import Any, Final, TypeVar
 
 from quintet import files
 from quintet.errors import StateError
-from quintet.loop.decide.state import TURNS, State, Status, Terminal, Turn
-from quintet.roles import ROLES, Phase
+from quintet.layout import LONGEST_WORD, STATE_FILE, STATE_POINTER
+from quintet.loop.decide.state import TURNS, State, TerminalRef
+from quintet.roles import ROLES
 
 VERSION: Final = 1
 LARGEST: Final = 200_000_000
 """bytes of a file that could be a state: replies of 2 MB each, with every character escaped"""
 _MOST: Final = 2**63 - 1
 """of any number here; a time in nanoseconds is the largest"""
-T = TypeVar("T", bound=StrEnum)
+T = TypeVar("T")
 
 
 def save_state(state: State, path: Path, now: datetime | None = None, *, below: Path | None = None) -> None:
@@ -48,6 +51,32 @@ def load_state(path: Path, default_provider: str = "") -> State | None:
     return _read(document, default_provider)
 
 
+def state_file_of(wd: Path) -> Path:
+    """The state file of a project: the one that its last run has named, else the usual one."""
+    try:
+        return Path(os.fsdecode(files.read(wd / STATE_POINTER, LONGEST_WORD, wd).removesuffix(b"\n")))
+    except OSError:
+        return wd / STATE_FILE
+
+
+def load_project_state(wd: Path) -> State | None:
+    """The saved state of a project's last run; None where there is none that can be read."""
+    with contextlib.suppress(StateError):
+        return load_state(state_file_of(wd))
+    return None
+
+
+def name_state_file(wd: Path, path: Path) -> None:
+    """Say in the project where its state file is, for the commands that know no settings of the run."""
+    if state_file_of(wd) == path:
+        return
+    with contextlib.suppress(OSError):  # the state itself is what counts
+        if path == wd / STATE_FILE:
+            files.remove(wd / STATE_POINTER, wd)
+        else:
+            files.write(wd / STATE_POINTER, os.fsencode(path) + b"\n", wd)
+
+
 def put_aside(path: Path, word: str) -> Path:
     """Give a file (or whatever is at the path) another name, so that nothing overwrites it."""
     number = 1
@@ -63,56 +92,44 @@ def put_aside(path: Path, word: str) -> Path:
 def _read(document: dict[str, Any], default_provider: str) -> State:
     """Take each field that is what it should be, and the default of each that is not."""
     blank = State()
-    plain = {
-        name: document[name]
-        for name, default in vars(blank).items()
-        if type(default) is str and isinstance(document.get(name), str)
+    simple = {name: _value(document.get(name), default) for name, default in vars(blank).items()}
+    known = simple["turn"] in TURNS[simple["current_phase"]] and "cycle" in document
+    place = {} if known else {"turn": blank.turn, "cycle": blank.cycle}
+    outputs = _items(document.get("outputs"), str)
+    dictionaries = {
+        "terminals": _terminals(document.get("terminals"), simple["provider"] or default_provider),
+        "outputs": {name: outputs.get(name, default) for name, default in blank.outputs.items()},
+        "full_summary_sent": _items(document.get("full_summary_sent"), str),
+        "after_pass": _items(document.get("after_pass"), str),
+        "whole_sizes": {name: size for name, size in _items(document.get("whole_sizes"), int).items() if size >= 0},
     }
-    phase = _member(Phase, document.get("current_phase"), blank.current_phase)
-    turn = _member(Turn, document.get("turn"), blank.turn)
-    known = turn in TURNS[phase] and "cycle" in document
-    return State(
-        **plain,
-        current_round=_number(document.get("current_round"), 1),
-        current_phase=phase,
-        final_status=_member(Status, document.get("final_status"), blank.final_status),
-        terminals=_terminals(document.get("terminals"), str(plain.get("provider") or default_provider)),
-        outputs=blank.outputs | _texts(document.get("outputs"), set(blank.outputs)),
-        cycle=_number(document.get("cycle"), 1) if known else 1,
-        turn=turn if known else blank.turn,
-        dispatched_at=_number(document.get("dispatched_at"), 0),
-        attempt=_number(document.get("attempt"), 0),
-        full_summary_sent=_texts(document.get("full_summary_sent"), None),
-        whole_sizes=_sizes(document.get("whole_sizes")),
-        sequence=_number(document.get("sequence"), 0),
-        tokens_used=_number(document.get("tokens_used"), 0),
-    )
+    return State(**simple | place | dictionaries)
 
 
-def _number(raw: Any, least: int) -> int:
-    return raw if type(raw) is int and least <= raw <= _MOST else least
+def _value(raw: Any, default: Any) -> Any:
+    """A text, a member of the default's enumeration, or a number that is not below the default; else the default."""
+    match default:
+        case StrEnum():
+            kind = type(default)
+            return kind(raw) if isinstance(raw, str) and raw in set(kind) else default
+        case int():
+            return raw if type(raw) is int and default <= raw <= _MOST else default
+        case _:
+            return raw if isinstance(raw, str) else default
 
 
-def _member(kind: type[T], raw: Any, default: T) -> T:
-    return kind(raw) if isinstance(raw, str) and raw in set(kind) else default
-
-
-def _texts(raw: Any, keys: set[str] | None) -> dict[str, str]:
+def _items(raw: Any, kind: type[T]) -> dict[str, T]:
+    """The items of a JSON object that are of a kind."""
     pairs = raw.items() if isinstance(raw, dict) else ()
-    return {key: text for key, text in pairs if isinstance(text, str) and (keys is None or key in keys)}
+    return {key: value for key, value in pairs if type(value) is kind}
 
 
-def _sizes(raw: Any) -> dict[str, int]:
-    pairs = raw.items() if isinstance(raw, dict) else ()
-    return {key: size for key, size in pairs if type(size) is int and size >= 0}
-
-
-def _terminals(raw: Any, provider: str) -> dict[str, Terminal]:
+def _terminals(raw: Any, provider: str) -> dict[str, TerminalRef]:
     """Both formats: the id alone (older), or id and provider."""
     given = raw if isinstance(raw, dict) else {}
     terminals = {}
     for role in ROLES:
         item = given.get(role.name)
-        parts = {"id": item} if isinstance(item, str) else _texts(item, {"id", "provider"})
-        terminals[role.name] = Terminal(parts.get("id", ""), parts.get("provider") or provider)
+        parts = {"id": item} if isinstance(item, str) else _items(item, str)
+        terminals[role.name] = TerminalRef(parts.get("id", ""), parts.get("provider") or provider)
     return terminals

@@ -1,56 +1,74 @@
-"""The books of a run: its state on disk, its journal, and those who are told of every event."""
+"""The record of a run: its state on disk, its journal, its archive, and those who hear of every event."""
 
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 from quintet.config import Settings
 from quintet.layout import JOURNAL
-from quintet.loop.decide.state import State, has_all_terminals
+from quintet.loop.decide import flow
+from quintet.loop.decide.flow import Outcome, Step
+from quintet.loop.decide.state import State
 from quintet.loop.journal import Event, Noted, RunResumed, RunStarted, RunStopped, Warned
 from quintet.loop.record.journal_file import Journal
+from quintet.loop.record.lock import sign_again
 from quintet.loop.record.notify import Notifier
+from quintet.loop.record.responses import Responses
 from quintet.loop.record.signals import Signals
-from quintet.loop.record.state_file import save_state
+from quintet.loop.record.state_file import name_state_file, save_state
 
 Listener = Callable[[Event], None]
 
 
-class Books:
-    """Everything that is written down. No signal interrupts a change of the state."""
+class RunStore:
+    """Keeps one run. `fold` is the only way to change its state, and no signal interrupts it."""
 
-    def __init__(self, settings: Settings, signals: Signals, listeners: Iterable[Listener]) -> None:
-        self.state = State()
-        self.ours = False
-        """whether the state file is this run's"""
-        self.partial: State | None = None
-        """what the state file tells of while terminals are being started"""
+    def __init__(
+        self,
+        settings: Settings,
+        signals: Signals,
+        listeners: Iterable[Listener],
+        state: State,
+        early: Iterable[Event] = (),
+        *,
+        owns_state_file: bool = False,
+    ) -> None:
+        """Make the run's folder. `early` events follow the one that begins the run.
+
+        `owns_state_file`: the state file is this run's already.
+        """
+        self.state = state
+        self.owns_state_file = owns_state_file
+        self.settings, self.signals = settings, signals
+        self.responses = Responses(settings.wd, state.run_id)
+        self.responses.ensure_response_dir()
         self.notifier = Notifier(settings, self.warn)
-        self._path, self._wd = settings.state_file, settings.wd
-        self._signals = signals
         self._listeners = tuple(listeners)
-        self._journal: Journal | None = None
-        self._early: list[Event] = []
+        self._early = list(early)
         self._begun = False
+        self._journal = Journal(self.responses.archive / JOURNAL, below=settings.wd)
 
-    def open_journal(self, folder: Path) -> None:
-        """From now on events are written; those that came before follow the one that begins the run."""
-        self._journal = Journal(folder / JOURNAL, below=self._wd)
+    def fold(self, step: Step, outcome: Outcome) -> None:
+        """Fold an outcome into the state, save it, and tell of what was decided."""
+        with self.signals.deferred():
+            self.state, events = flow.apply(self.state, step, outcome, self.settings)
+            self._save()
+            for event in events:
+                self.emit(event)
 
     def emit(self, event: Event) -> None:
-        """Write an event to the journal and tell those who watch; what comes before the run begins waits for it."""
+        """Write an event to the journal and tell the listeners; what comes before the run begins waits for that."""
         begins = isinstance(event, RunStarted | RunResumed)
         self._begun = self._begun or begins or isinstance(event, RunStopped)
-        if self._journal is None or not self._begun:
+        if not self._begun:
             self._early.append(event)
             return
         early, self._early = self._early, []
         for one in (event, *early) if begins else (*early, event):
-            self._tell(self._journal, one)
+            self._tell(one)
 
-    def _tell(self, journal: Journal, event: Event) -> None:
-        """Write an event and pass it on. A journal that cannot be written stops nothing."""
+    def _tell(self, event: Event) -> None:
+        """A journal that cannot be written stops nothing."""
         try:
-            event = journal.write(event)
+            event = self._journal.write(event)
         except OSError as error:
             event = event.model_copy(update={"at": f"(journal: {error.strerror})"})
         for listener in self._listeners:
@@ -58,24 +76,25 @@ class Books:
         self.notifier(event)
 
     def note(self, text: str) -> None:
+        """Tell the user something."""
         self.emit(Noted(text=text))
 
     def warn(self, text: str) -> None:
+        """Warn the user of something."""
         self.emit(Warned(text=text))
 
-    def save(self, state: State) -> None:
-        """Make this the state, here and on disk."""
-        self.state, self.partial = state, None
-        self.write(state)
+    def restore_deleted_files(self) -> None:
+        """Put back what an agent has deleted: agents may clean the work tree in the middle of their turn."""
+        if not self.responses.ready:
+            self.responses.ensure_response_dir()
+        sign_again(self.settings.wd)
+        with self.signals.deferred():
+            if self.settings.state_file.exists():
+                name_state_file(self.settings.wd, self.settings.state_file)
+            elif self.owns_state_file:
+                self._save()
 
-    def write(self, state: State) -> None:
-        """Write a state that is not yet the run's."""
-        with self._signals.deferred():
-            save_state(state, self._path, below=self._wd)
-            self.ours = True
-
-    def write_partial(self, state: State) -> None:
-        """Before the last terminal is ready a saved state names fewer than five, and nobody resumes into it."""
-        if not has_all_terminals(state):
-            self.partial = state
-            self.write(state)
+    def _save(self) -> None:
+        save_state(self.state, self.settings.state_file, below=self.settings.wd)
+        self.owns_state_file = True
+        name_state_file(self.settings.wd, self.settings.state_file)

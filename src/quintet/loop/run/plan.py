@@ -11,7 +11,7 @@ from quintet.loop.decide.prompts.own import check_own_texts
 from quintet.loop.decide.state import State
 from quintet.loop.decide.task import given_task, saved_task
 from quintet.loop.record.state_file import load_state
-from quintet.loop.run.resume import check_task, why_not
+from quintet.loop.run.resume import check_task, not_resumable_reason
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def plan(settings: Settings, named: str = "") -> Plan:
     if saved:
         check_task(saved, settings, named)
     task = saved_task(saved.prompt, settings) if saved else given_task(settings)
-    state = saved or flow.first_state(State(wd=str(settings.wd)), settings)
+    state = saved or flow.first_state(settings)
     step = flow.next_step(state, settings)
     prompt = Prompts(settings, task, state).build(step) if isinstance(step, Ask) else ""
     return Plan(step, prompt, saved.prompt if saved else settings.prompt, saved.run_id if saved else "")
@@ -50,7 +50,7 @@ def _resumable(settings: Settings) -> State | None:
     """The saved run to go on with; an unreadable state is left alone."""
     try:
         saved = load_state(settings.state_file, settings.provider)
-        reason = "there is no saved run" if saved is None else why_not(saved, settings.wd)
+        reason = "there is no saved run" if saved is None else not_resumable_reason(saved, settings.wd)
     except StateError as error:
         saved, reason = None, str(error)
     if settings.resume and reason:

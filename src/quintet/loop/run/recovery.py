@@ -1,16 +1,15 @@
-"""Recovery: what a step may ask of its agent again before a failure counts."""
+"""What may be tried again in a step before a failure counts: failed turns and lost terminals."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
 from quintet.api.status import FailureKind
 from quintet.config import Settings
-from quintet.errors import QuintetError, RunError, TurnFailed
+from quintet.errors import QuintetError, RunError, TurnFailure
 from quintet.loop import journal
 from quintet.loop.decide.flow import Ask
-from quintet.loop.journal import Event
+from quintet.loop.record.store import RunStore
 from quintet.loop.run.clock import Clock
 from quintet.program import program
 
@@ -27,13 +26,11 @@ MOST_REPLACEMENTS: Final = 2
 
 @dataclass
 class Recovery:
-    """Counts for the current step. A run that is started again counts anew: somebody has looked at it."""
+    """Counts the tries of the current step. A run that is started again counts anew: somebody has looked at it."""
 
     settings: Settings
     clock: Clock
-    emit: Callable[[Event], None]
-    tick: Callable[[], None] = lambda: None
-    """called while time passes: a chance to put back what an agent may have deleted"""
+    store: RunStore
     _step: str = ""
     _repeats: int = 0
     _rates: int = 0
@@ -42,12 +39,12 @@ class Recovery:
     _waited: float = 0.0
     _replacements: int = 0
 
-    def wait_out(self, step: Ask, failed: TurnFailed) -> None:
+    def wait_out(self, step: Ask, failed: TurnFailure) -> None:
         """Let pass what has failed the step's turn; raise where it will not pass, or has not."""
         self._enter(step)
         if failed.kind == FailureKind.LOGIN:
             how = f"log in there ({program()} attach {step.role.name}) or with the CLI by itself, then start again"
-            raise TurnFailed(f"{failed}; {how}", failed.kind) from failed
+            raise TurnFailure(f"{failed}; {how}", failed.kind) from failed
         if failed.kind == FailureKind.USAGE_LIMIT:
             self._wait_for_limit(step, failed)
         elif failed.kind == FailureKind.RATE_LIMIT:
@@ -70,12 +67,12 @@ class Recovery:
             self._step, self._repeats, self._rates, self._limits = step.key, 0, 0, 0
             self._waited, self._replacements = 0.0, 0
 
-    def _pause(self, step: Ask, failed: TurnFailed, number: int, seconds: float) -> None:
-        told = {"step": step.key, "role": step.role.name, "kind": failed.kind, "text": str(failed)}
-        self.emit(journal.TurnFailed.model_validate(told | {"number": number, "pause": round(seconds, 1)}))
+    def _pause(self, step: Ask, failed: TurnFailure, number: int, seconds: float) -> None:
+        event = {"step": step.key, "role": step.role.name, "kind": failed.kind, "text": str(failed)}
+        self.store.emit(journal.TurnFailed.model_validate(event | {"number": number, "pause": round(seconds, 1)}))
         self._sleep_until(self.clock.wall() + seconds)
 
-    def _wait_for_rate(self, step: Ask, failed: TurnFailed) -> None:
+    def _wait_for_rate(self, step: Ask, failed: TurnFailure) -> None:
         """Too many requests: most often that passes like an overload. One that lasts is a limit."""
         named = failed.resets_at - self.clock.wall() if failed.resets_at is not None else 0.0
         if self._rates == len(PAUSES) or named > PAUSES[-1]:
@@ -84,7 +81,7 @@ class Recovery:
         self._rates += 1
         self._pause(step, failed, self._rates, max(PAUSES[self._rates - 1], named))
 
-    def _wait_for_limit(self, step: Ask, failed: TurnFailed) -> None:
+    def _wait_for_limit(self, step: Ask, failed: TurnFailure) -> None:
         now = self.clock.wall()
         until = self._end_of_limit(now, failed)
         most = self.settings.max_limit_wait
@@ -94,10 +91,10 @@ class Recovery:
         self._limits += 1
         self._waited += until - now
         told = journal.LimitReached(step=step.key, role=step.role.name, text=str(failed), until=_utc(until))
-        self.emit(told)
+        self.store.emit(told)
         self._sleep_until(until)
 
-    def _end_of_limit(self, now: float, failed: TurnFailed) -> float:
+    def _end_of_limit(self, now: float, failed: TurnFailure) -> float:
         pause = LIMIT_PAUSES[min(self._limits, len(LIMIT_PAUSES) - 1)]
         if failed.resets_at is None:
             return now + pause
@@ -110,7 +107,7 @@ class Recovery:
 
     def _sleep_until(self, moment: float) -> None:
         while (left := moment - self.clock.wall()) > 0:
-            self.tick()
+            self.store.restore_deleted_files()
             self.clock.sleep(min(left, LOOK_SECONDS))
 
 

@@ -1,26 +1,25 @@
-"""The saved run in a project: whether to go on with it, and where it is kept when a new one begins."""
+"""The saved run of a project: whether to go on with it, and what becomes of it when a new one begins."""
 
 import os
 import secrets
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from quintet import files
-from quintet.api.client import ApiClient
+from quintet.api.backend import Backend
 from quintet.config import Settings
 from quintet.errors import RunError, StateError
 from quintet.layout import TMP
 from quintet.loop.decide.state import State, Status, has_all_terminals
 from quintet.loop.decide.task import title_of
-from quintet.loop.journal import Event, Noted, Warned
 from quintet.loop.record.orphans import find_strays, is_folder_name
 from quintet.loop.record.state_file import load_state, put_aside
-from quintet.loop.run.postprocess import start_commit
-from quintet.loop.run.terminals import end_session, exit_terminals, is_there
+from quintet.loop.record.store import RunStore
+from quintet.loop.run.terminals import end_run, end_session, is_there
+from quintet.loop.run.work_tree import head_commit
 from quintet.program import program
 
 
@@ -43,7 +42,7 @@ def find_saved(settings: Settings, warn: Callable[[str], None]) -> Found:
     path, wish = settings.state_file, settings.resume
     try:
         saved = load_state(path, settings.provider)
-        reason = "there is no saved run" if saved is None else why_not(saved, settings.wd)
+        reason = "there is no saved run" if saved is None else not_resumable_reason(saved, settings.wd)
     except StateError as error:
         saved, reason = None, f"{error}; it is kept as {put_aside(path, 'unreadable').name}"
         warn(reason)
@@ -69,25 +68,23 @@ def archive_state(settings: Settings, saved: State) -> Path:
     return target
 
 
-def leave_behind(found: Found, settings: Settings, api: ApiClient, emit: Callable[[Event], None]) -> None:
+def archive_previous(found: Found, store: RunStore, backend: Backend) -> None:
     """Archive an old state and end its terminals: agents that nobody waits for may go on changing the project."""
     for stray in found.strays:
-        end_session(api, stray)
+        end_session(backend, stray)
     old = found.old
     if old is None:
         return
-    target = archive_state(settings, old)
+    target = archive_state(store.settings, old)
     ended = ""
-    if old.api == settings.api:
-        living = any(is_there(api, terminal.id) for terminal in old.terminals.values())
-        # of a creation that was interrupted another server may have more than the state names
-        end = end_session if api.own or not has_all_terminals(old) else exit_terminals
-        ended = "its terminals are ended" if end(api, old) and living else ""
+    if old.api == store.settings.api:
+        living = any(is_there(backend, terminal.id) for terminal in old.terminals.values())
+        ended = "its terminals are ended" if end_run(backend, old) and living else ""
     if old.final_status is not Status.RUNNING and ended:
-        emit(Noted(text=f"the earlier run {old.run_id} is over ({old.final_status}); {ended}"))
+        store.note(f"the earlier run {old.run_id} is over ({old.final_status}); {ended}")
     elif old.final_status is Status.RUNNING and has_all_terminals(old):
         told = "is left behind" + (f", and {ended}" if ended else "")
-        emit(Warned(text=f"the unfinished run {old.run_id} {told}; its state is {target}"))
+        store.warn(f"the unfinished run {old.run_id} {told}; its state is {target}")
 
 
 def can_resume(saved: State) -> bool:
@@ -95,13 +92,8 @@ def can_resume(saved: State) -> bool:
     return has_all_terminals(saved) or saved.sequence > 0
 
 
-def without_terminals(saved: State) -> State:
-    """The same run for new terminals, which know nothing yet: the current step is asked for again."""
-    blank = State()
-    return replace(saved, terminals=blank.terminals, full_summary_sent={}, dispatched="", dispatched_at=0)
-
-
 def new_run_id() -> str:
+    """A name for a new run that begins with its time."""
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
 
 
@@ -123,13 +115,13 @@ def _beside(wd: Path) -> str:
     while (other := wd.with_name(f"{wd.name}-{number}")).exists():
         number += 1
     there = shlex.quote(os.path.relpath(other, wd))
-    is_whole = (wd / ".git").exists() and start_commit(wd)
+    is_whole = (wd / ".git").exists() and head_commit(wd)
     copy = f"git worktree add {there}" if is_whole else f"cp -R . {there} && rm -rf {there}/{TMP}"
     return f"{copy} && cd {there}"
 
 
-def why_not(saved: State, wd: Path) -> str:
-    """Why a saved run cannot be gone on with; nothing where it can."""
+def not_resumable_reason(saved: State, wd: Path) -> str:
+    """Why a saved run cannot be resumed; empty where it can."""
     if saved.final_status is not Status.RUNNING:
         return f"the saved run has ended with {saved.final_status}"
     if not can_resume(saved):

@@ -3,17 +3,19 @@
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
-from quintet.api.client import ApiClient, LaunchOptions
+from quintet.api.backend import Backend, LaunchOptions, TerminalView
 from quintet.api.status import AT_REST, TerminalStatus
 from quintet.config import Settings
-from quintet.errors import ApiError, PassingFault, RunError, TerminalGone
-from quintet.loop.decide.state import State, Terminal
-from quintet.loop.journal import Event, PermissionAsked, TerminalCreated, TerminalLost, Warned
+from quintet.errors import ApiError, RunError, TerminalGone
+from quintet.loop.decide.flow import Step, TerminalsChanged
+from quintet.loop.decide.state import State, TerminalRef, has_all_terminals
+from quintet.loop.journal import PermissionAsked, TerminalCreated, TerminalLost
+from quintet.loop.record.store import RunStore
 from quintet.loop.run.clock import Clock
-from quintet.loop.run.turn import Patience
+from quintet.loop.run.retry import retry
 from quintet.roles import ROLES, Role
 
 READY_SECONDS: Final = 600.0
@@ -22,112 +24,123 @@ RENAME_SECONDS: Final = 5.0
 REACH_SECONDS: Final = 15.0
 EXIT_SECONDS: Final = 2.0
 LOOK_SECONDS: Final = 0.1
-Save = Callable[[State], None]
 ASK: Final = "ask"
+GONE: Final = "it is gone"
 
 
 @dataclass(frozen=True)
 class Terminals:
-    """Creates, checks, replaces and ends the terminals of a state."""
+    """Creates, checks and replaces the terminals of a run, and keeps its state up to date with them."""
 
-    api: ApiClient
+    backend: Backend
     settings: Settings
     clock: Clock
-    emit: Callable[[Event], None]
+    store: RunStore
 
-    def init_new_run(self, state: State, save: Save) -> State:
+    def init_new_run(self, step: Step, session: str) -> None:
         """Create session and terminals in role order, wait for them side by side, and rename them.
 
         Where that fails, those that exist are ended. The state is saved after each, so that the next start knows
-        what an interrupted one has left.
+        what an interrupted one has left; it names fewer than five until all are ready, and nobody resumes into it.
         """
-        if self.settings.permissions == ASK and not self.api.own:
-            self.emit(Warned(text="PERMISSIONS=ask has no effect: this terminal server decides what its agents may do"))
-        return self._start(state, ROLES, {}, save)
+        if self.settings.permissions == ASK and not self.backend.takes_permissions:
+            self.store.warn("PERMISSIONS=ask has no effect: this terminal server decides what its agents may do")
+        self._start(step, ROLES, session, {})
 
-    def replace_lost(self, state: State, lost: Mapping[Role, str], session_name: str, save: Save) -> State:
+    def replace_lost(self, step: Step, lost: Mapping[Role, str]) -> None:
         """Start lost terminals again, with their conversations where that is possible; `lost` says why each is.
 
-        Where all are lost, they get a session of that name: the old one is most likely gone too. What is saved after
-        each start still names the others' old terminals, so that the next start finds out what is lost.
+        Where all are lost, they get a new session: the old one is most likely gone too. What is saved after each
+        start still names the others' old terminals, so that the next start finds out what is lost.
         """
+        state = self.store.state
         for role, reason in lost.items():
-            self.emit(TerminalLost(role=role.name, terminal=state.terminals[role.name].id, reason=reason))
-        blank = {role.name: Terminal("", state.terminals[role.name].provider) for role in lost}
-        fresh = replace(state, terminals=state.terminals | blank)
-        if len(lost) == len(ROLES):
-            fresh = replace(fresh, session_name=session_name)
+            self.store.emit(TerminalLost(role=role.name, terminal=state.terminals[role.name].id, reason=reason))
+        is_new = len(lost) == len(ROLES)
+        session = self.backend.session_name(state.run_id) if is_new else state.session_name
         previous = {role: state.terminals[role.name].id for role in lost}
-
-        def save_partial(partial: State) -> None:
-            known = {name: terminal for name, terminal in partial.terminals.items() if terminal.id}
-            save(replace(partial, terminals=state.terminals | known))
-
         try:
-            started = self._start(fresh, list(lost), previous, save_partial)
+            self._start(step, list(lost), session, previous)
         except RunError as error:
-            self.emit(Warned(text=f"{error}; once more, without the earlier conversation"))
-            started = self._start(fresh, list(lost), {}, save_partial)
-        _at_once(self.api.forget_terminal, list(previous.values()))
-        if started.session_name != state.session_name:  # a death in the middle of this may have left something in it
-            _at_once(self.api.delete_session, [state.session_name])
-        return started
+            self.store.warn(f"{error}; once more, without the earlier conversation")
+            self._start(step, list(lost), session, {})
+        _at_once(self.backend.forget_terminal, list(previous.values()))
+        if is_new:  # a death in the middle of this may have left something in the old one
+            _at_once(self.backend.delete_session, [state.session_name])
 
-    def _start(self, state: State, roles: Sequence[Role], previous: Mapping[Role, str], save: Save) -> State:
-        begun = self.clock.now()
-        others = [terminal.id for terminal in state.terminals.values()]
+    def _start(self, step: Step, roles: Sequence[Role], session: str, previous: Mapping[Role, str]) -> None:
+        """Start the terminals of some roles and fold them in one by one; where that fails, end what was started."""
+        begun, named = self.clock.now(), self.store.state.terminals
+        started: dict[Role, TerminalRef] = {}
+        is_alone = not any(named[role.name].id for role in ROLES if role not in roles)
+        is_new = is_alone and not previous
         try:
-            save(state)  # a session that nobody has written down would outlive a kill for ever
+            # a session that nobody has written down would outlive a kill for ever
+            self.store.fold(step, TerminalsChanged(named, session))
             for role in roles:
-                try:
-                    state = self._create(role, state, previous.get(role, ""))
-                except ApiError as error:
-                    reason = error.detail if self.api.own and error.detail else str(error)
-                    raise RunError(f"{role.label} could not be started: {reason}") from error
-                save(state)
-            self._wait_until_ready(state, roles, begun, resumed=bool(previous))
-            self.rename(state, roles)
+                is_first = is_alone and not started
+                view = self._create(role, session, previous.get(role, ""), is_first=is_first)
+                session = view.session_name if is_first else session
+                started[role] = TerminalRef(view.id, self.settings.agents[role.name].provider)
+                named = named | {role.name: started[role]}
+                if not is_new or len(started) < len(ROLES):
+                    self.store.fold(step, TerminalsChanged(named, session))
+            self._wait_until_ready(started, session, begun, resumed=bool(previous))
+            self.rename(started)
         except BaseException:
-            if any(others):
-                exit_terminals(self.api, state, spared=others)
-            else:
-                end_session(self.api, state)  # one whose creation was not answered may be there all the same
+            ids = [terminal.id for terminal in started.values()]
+            _at_once(self.backend.exit_terminal, ids)
+            if is_alone:
+                _at_once(self.backend.delete_session, [session])  # one whose creation was not answered may be in it
             if previous:
-                _at_once(self.api.forget_terminal, [state.terminals[role.name].id for role in roles])
+                _at_once(self.backend.forget_terminal, ids)
             raise
-        return state
+        if is_new:
+            self.store.fold(step, TerminalsChanged(named, session))
 
-    def _create(self, role: Role, state: State, continues: str) -> State:
+    def _create(self, role: Role, session: str, continues: str, *, is_first: bool) -> TerminalView:
         agent = self.settings.agents[role.name]
-        options: LaunchOptions = {"model": agent.model, "args": agent.args}
-        if self.api.own:
-            options["permissions"] = self.settings.permissions
-        if continues:
-            options["continues"] = continues
-        if any(terminal.id for terminal in state.terminals.values()):
-            answer = self.api.create_terminal(state.session_name, agent.profile, agent.provider, **options)
-        else:
-            wish = state.session_name
-            answer = self.api.create_session(agent.profile, agent.provider, session_name=wish, **options)
-            state = replace(state, session_name=str(answer.get("session_name") or ""))
-        return replace(state, terminals=state.terminals | {role.name: Terminal(answer["id"], agent.provider)})
+        options: LaunchOptions = {
+            "model": agent.model,
+            "args": agent.args,
+            "permissions": self.settings.permissions,
+            "continues": continues,
+        }
+        try:
+            if is_first:
+                return self.backend.create_session(agent.profile, agent.provider, session_name=session, **options)
+            return self.backend.create_terminal(session, agent.profile, agent.provider, **options)
+        except ApiError as error:
+            raise RunError(f"{role.label} could not be started: {error}") from error
 
-    def _wait_until_ready(self, state: State, roles: Sequence[Role], begun: float, *, resumed: bool) -> None:
-        waiting = list(roles)
+    def _wait_until_ready(
+        self, started: Mapping[Role, TerminalRef], session: str, begun: float, *, resumed: bool
+    ) -> None:
+        waiting = list(started)
         asking: dict[Role, float] = {}
         while waiting:
             for role in list(waiting):
-                terminal = state.terminals[role.name]
-                status = self._reach(terminal.id)
-                asks = status is TerminalStatus.WAITING_USER_ANSWER
-                if status is TerminalStatus.ERROR or (asks and resumed):
-                    why = f"{self.api.get_reason(terminal.id)}{self.api.get_last_words(terminal.id)}"
-                    raise RunError(f"{role.label} (terminal {terminal.id}): {terminal.provider} did not start{why}")
+                terminal = started[role]
+                view = self._reach(terminal.id)
+                asks = view.status is TerminalStatus.WAITING_USER_ANSWER
+                if view.status is TerminalStatus.ERROR or (asks and resumed):
+                    raise RunError(
+                        f"{role.label} (terminal {terminal.id}): {terminal.provider} did not start{self._why(view)}"
+                    )
                 if asks:
-                    self._ask_user(role, terminal.id, asking)
-                if status in AT_REST:
+                    self._ask_user(role, terminal.id, view, asking)
+                if view.status in AT_REST:
                     waiting.remove(role)
-                    self._tell_ready(role, state, round(self.clock.now() - begun, 3), resumed=resumed)
+                    self.store.emit(
+                        TerminalCreated(
+                            role=role.name,
+                            terminal=terminal.id,
+                            provider=terminal.provider,
+                            seconds=round(self.clock.now() - begun, 3),
+                            session=session,
+                            continues=view.continues,
+                        )
+                    )
             if waiting and self.clock.now() - begun > READY_SECONDS:
                 names = ", ".join(role.label for role in waiting)
                 raise RunError(
@@ -136,133 +149,120 @@ class Terminals:
             if waiting:
                 self.clock.sleep(LOOK_SECONDS)
 
-    def _ask_user(self, role: Role, terminal: str, asking: dict[Role, float]) -> None:
+    def _why(self, view: TerminalView) -> str:
+        """Why a terminal has failed and what it showed last, as the end of a message."""
+        reason = f" ({view.reason})" if view.reason else ""
+        lines = self.backend.get_last_lines(view)
+        return f"{reason}; it said: {lines}" if lines else reason
+
+    def _ask_user(self, role: Role, terminal: str, view: TerminalView, asking: dict[Role, float]) -> None:
         """Tell the user what the agent cannot start without; raise where nobody comes to settle it.
 
         `asking` has by role when that was told, or when somebody was last seen at the terminal.
         """
-        reason = self.api.get_reason(terminal).strip(" ()")
+        now = self.clock.now()
         if role not in asking:
-            asking[role] = self.clock.now()
-            self.emit(PermissionAsked(role=role.name, terminal=terminal, accepted=False, reason=reason))
-        told = self.api.get_terminal(terminal)
-        if told.get("attached"):
-            asking[role] = self.clock.now()
-        limit = told.get("start_seconds")
-        if isinstance(limit, int | float) and self.clock.now() - asking[role] > limit:
-            raise RunError(f"{role.label} (terminal {terminal}): {reason}; nobody did so within {limit:g} s")
-
-    def _tell_ready(self, role: Role, state: State, seconds: float, *, resumed: bool) -> None:
-        terminal, continues = state.terminals[role.name], ""
-        if resumed:
-            continues = str(self.api.get_terminal(terminal.id).get("continues") or "")
-        self.emit(
-            TerminalCreated(
-                role=role.name,
-                terminal=terminal.id,
-                provider=terminal.provider,
-                seconds=seconds,
-                session=state.session_name,
-                continues=continues,
+            asking[role] = now
+            self.store.emit(PermissionAsked(role=role.name, terminal=terminal, accepted=False, reason=view.reason))
+        if view.attached:
+            asking[role] = now
+        if view.start_seconds is not None and now - asking[role] > view.start_seconds:
+            raise RunError(
+                f"{role.label} (terminal {terminal}): {view.reason}; nobody did so within {view.start_seconds:g} s"
             )
-        )
 
-    def rename(self, state: State, roles: Sequence[Role] = ROLES) -> None:
+    def rename(self, terminals: Mapping[Role, TerminalRef]) -> None:
         """Name each conversation after its role. A failure is only a warning."""
         waiting: dict[Role, float] = {}
-        for role in roles:
-            terminal = state.terminals[role.name].id
+        for role, terminal in terminals.items():
             try:
-                self.api.send_input(terminal, f"/rename {role}-{terminal}", seconds=RENAME_SECONDS)
+                self.backend.send_input(terminal.id, f"/rename {role}-{terminal.id}", seconds=RENAME_SECONDS)
                 waiting[role] = self.clock.now() + RENAME_SECONDS
             except ApiError as error:
-                self.emit(Warned(text=f"{role.label} could not be renamed: {error}"))
+                self.store.warn(f"{role.label} could not be renamed: {error}")
         while waiting:
             for role, deadline in list(waiting.items()):
-                if self._at_rest(state.terminals[role.name].id):
+                if self._is_at_rest(terminals[role].id):
                     del waiting[role]
                 elif self.clock.now() >= deadline:
                     del waiting[role]
-                    self.emit(Warned(text=f"{role.label} was not idle within {RENAME_SECONDS:g} s after its renaming"))
+                    self.store.warn(f"{role.label} was not idle within {RENAME_SECONDS:g} s after its renaming")
             if waiting:
                 self.clock.sleep(LOOK_SECONDS)
 
-    def verify_resume_terminals(self, state: State) -> dict[Role, str]:
-        """Make sure that every terminal of a saved run is still there; the answer is what has to be replaced.
+    def verify_resume_terminals(self) -> dict[Role, str]:
+        """Make sure that every terminal of the saved run is still there; the answer is what has to be replaced.
 
-        Where that is not ours to do, a terminal that is gone is an error, and an agent that has failed a warning.
+        Where a lost terminal cannot be replaced it is an error, and an agent that has failed is a warning.
         """
+        terminals = self.store.state.terminals
         for role in ROLES:
-            terminal, configured = state.terminals[role.name], self.settings.agents[role.name].provider
-            if terminal.provider != configured:
-                self.emit(
-                    Warned(text=f"{role.label} goes on with {terminal.provider}, although {configured} is configured")
-                )
-        lost = self.find_lost(state)
-        if self.recovers:
+            provider, configured = terminals[role.name].provider, self.settings.agents[role.name].provider
+            if provider != configured:
+                self.store.warn(f"{role.label} goes on with {provider}, although {configured} is configured")
+        lost = self.find_lost()
+        if self.can_replace:
             return lost
         for role, reason in lost.items():
-            name = state.terminals[role.name].id
+            name = terminals[role.name].id
             if reason == GONE:
                 again = "RESUME=0 starts a new run"
                 raise RunError(f"cannot resume: the terminal {name} of {role.label} is gone; {again}")
-            self.emit(Warned(text=f"the agent of {role.label} (terminal {name}) has failed or is gone"))
+            self.store.warn(f"the agent of {role.label} (terminal {name}) has failed or is gone")
         return {}
 
     @property
-    def recovers(self) -> bool:
+    def can_replace(self) -> bool:
         """Whether a lost terminal is replaced."""
-        return self.api.own and self.settings.recover_terminals
+        return self.backend.replaces_terminals and self.settings.recover_terminals
 
-    def find_lost(self, state: State) -> dict[Role, str]:
+    def find_lost(self) -> dict[Role, str]:
         """The terminals that will never answer again, each with the reason."""
         lost = {}
         for role in ROLES:
-            terminal = state.terminals[role.name].id
             try:
-                if self._reach(terminal) is TerminalStatus.ERROR:
-                    lost[role] = self.api.get_reason(terminal).strip(" ()") or "its agent has failed"
+                view = self._reach(self.store.state.terminals[role.name].id)
+                if view.status is TerminalStatus.ERROR:
+                    lost[role] = view.reason or "its agent has failed"
             except TerminalGone:
                 lost[role] = GONE
         return lost
 
-    def _reach(self, terminal: str) -> TerminalStatus:
-        patience = Patience(self.clock, REACH_SECONDS)
-        while True:
-            try:
-                return self.api.get_status(terminal)
-            except PassingFault as fault:
-                patience.wait(fault)
+    def _reach(self, terminal: str) -> TerminalView:
+        return retry(lambda: self.backend.get_terminal(terminal), self.clock, REACH_SECONDS)
 
-    def _at_rest(self, terminal: str) -> bool:
+    def _is_at_rest(self, terminal: str) -> bool:
         try:
-            return self.api.get_status(terminal) in AT_REST
+            return self.backend.get_terminal(terminal).status in AT_REST
         except ApiError:
             return False
 
 
-GONE: Final = "it is gone"
-
-
-def exit_terminals(api: ApiClient, state: State, spared: Sequence[str] = ()) -> bool:
-    """End every terminal that exists, all at once and within a bounded time: a server that hangs keeps nobody.
+def end_terminals(backend: Backend, state: State) -> bool:
+    """End every terminal that a state names, all at once and within a bounded time, also where the server hangs.
 
     False where it has not answered to all of that.
     """
-    ids = [terminal.id for terminal in state.terminals.values() if terminal.id and terminal.id not in spared]
-    return _at_once(api.exit_terminal, ids)
+    return _at_once(backend.exit_terminal, [terminal.id for terminal in state.terminals.values()])
 
 
-def end_session(api: ApiClient, state: State) -> bool:
+def end_session(backend: Backend, state: State) -> bool:
     """End all that a run has started on the server, also what its state does not name."""
-    ended = exit_terminals(api, state)
-    return _at_once(api.delete_session, [state.session_name]) and ended
+    ended = end_terminals(backend, state)
+    return _at_once(backend.delete_session, [state.session_name]) and ended
 
 
-def is_there(api: ApiClient, terminal: str) -> bool:
+def end_run(backend: Backend, state: State) -> bool:
+    """End the terminals of a run; its session too where that is the run's alone, or where its creation was
+    interrupted: then it may hold more than the state names."""
+    end = end_session if backend.owns_sessions or not has_all_terminals(state) else end_terminals
+    return end(backend, state)
+
+
+def is_there(backend: Backend, terminal: str) -> bool:
     """Whether a terminal lives, as far as its server tells at once."""
     try:
-        return bool(terminal) and api.get_status(terminal, REACH_SECONDS) is not TerminalStatus.ERROR
+        return bool(terminal) and backend.get_terminal(terminal).status is not TerminalStatus.ERROR
     except ApiError:
         return False
 

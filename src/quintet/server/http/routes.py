@@ -89,7 +89,7 @@ async def _describe(terminal: AgentTerminal) -> models.Terminal:
         attached=await terminal.tmux.count_viewers() > 0 if needs_user else None,
         failure=models.Failure(**asdict(failure)) if failure is not None else None,
         continues=facts.continues or None,
-        usage=models.TokenUsage(**asdict(usage)) if usage is not None else None,
+        usage=models.TokenCount.model_validate(asdict(usage)) if usage is not None else None,
         actions=terminal.provider.read_actions(terminal.folder, facts.since) if ended else None,
     )
 

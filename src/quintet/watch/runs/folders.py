@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Final
 
 from quintet.errors import RunError, StateError
-from quintet.layout import JOURNAL, STATE, TMP
+from quintet.layout import JOURNAL, TMP
 from quintet.loop.decide.state import State, Status
 from quintet.loop.journal import Event, read_line
 from quintet.loop.record.journal_file import LONGEST_LINE, Journal
 from quintet.loop.record.lock import is_locked
-from quintet.loop.record.state_file import load_state
+from quintet.loop.record.state_file import load_state, state_file_of
 from quintet.program import program
 from quintet.roles import ROLES
 from quintet.watch.runs.model import GONE, RUNNING, STOPPED, Run, add_events, run_from_events
@@ -95,9 +95,9 @@ def has_process(folder: Path, run: Run) -> bool:
 
 def _is_current(folder: Path, run: Run) -> bool:
     """Whether the project's state is of this run."""
-    state = read_state(folder.parent / STATE)
+    state = read_state(state_file_of(folder.parents[1]))
     if state is None or state.final_status is not Status.RUNNING:
-        return run_folders(folder.parents[1])[:1] == [folder]  # it has just begun, or STATE_FILE is elsewhere
+        return run_folders(folder.parents[1])[:1] == [folder]  # it has just begun
     return state.run_id == run.id
 
 

@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 from quintet.config import Settings
-from quintet.loop.run.postprocess import post_process, start_commit, uncommitted
+from quintet.loop.decide.flow import Finished, FollowUp, apply, next_step
+from quintet.loop.decide.state import State, Status, Turn
+from quintet.loop.journal import Noted, Warned
+from quintet.loop.run.after_pass import carry_out
+from quintet.loop.run.work_tree import head_commit, uncommitted
+from quintet.roles import Phase
 
 TASK = "*** ORIGINAL EXPLORE SUMMARY ***\n# Add a greeting\nMore.\n\n*** SCENARIO TEST ***\nRun it.\n"
 
@@ -27,7 +32,13 @@ class Shop:
         return done.stdout
 
     def process(self) -> None:
-        post_process(self.settings, self.said.append, self.warned.append)
+        """Everything that the settings ask for after a PASS."""
+        state = State(prompt=TASK, current_phase=Phase.TESTER, turn=Turn.PASSED)
+        while isinstance(step := next_step(state, self.settings), FollowUp):
+            state, events = apply(state, step, carry_out(step, self.settings, state.prompt), self.settings)
+            self.said += [event.text for event in events if isinstance(event, Noted)]
+            self.warned += [event.text for event in events if isinstance(event, Warned)]
+        assert step == Finished(Status.PASS), "whatever goes wrong, the PASS stands"
 
     def write(self, name: str, text: str = "x\n") -> None:
         path = self.wd / name
@@ -199,7 +210,7 @@ def test_the_first_commit_of_a_repository(shop: Shop, tmp_path: Path) -> None:
     shop.settings = replace(shop.settings, wd=shop.wd, state_file=shop.wd / ".tmp" / "quintet-state.json")
     shop.write(".tmp/x.md")
     shop.write("new.txt")
-    assert not start_commit(shop.wd)
+    assert not head_commit(shop.wd)
     shop.process()
     assert shop.warned == []
     assert shop.committed == {"new.txt"}
@@ -291,7 +302,7 @@ def test_no_repository_is_a_warning(shop: Shop, tmp_path: Path) -> None:
     shop.settings = replace(shop.settings, wd=bare, state_file=bare / "state.json")
     shop.process()
     assert "not in a git repository" in shop.warned[0]
-    assert not start_commit(bare)
+    assert not head_commit(bare)
     assert uncommitted(shop.settings) == []
 
 
@@ -329,8 +340,8 @@ def test_uncommitted_changes_are_counted_without_tmp(shop: Shop) -> None:
     assert len(uncommitted(shop.settings)) == 2
 
 
-def test_start_commit(shop: Shop) -> None:
-    assert start_commit(shop.wd) == shop.git("rev-parse", "HEAD").strip()
+def test_head_commit(shop: Shop) -> None:
+    assert head_commit(shop.wd) == shop.git("rev-parse", "HEAD").strip()
 
 
 # -- OpenSpec

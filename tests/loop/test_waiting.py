@@ -14,17 +14,20 @@ from quintet.api.status import FailureKind, TerminalStatus
 from quintet.config import Settings
 from quintet.errors import (
     AgentError,
-    MaybeDone,
     NoResponse,
+    OutcomeUnknown,
     PassingFault,
     Refused,
     ResponseTimeout,
     TerminalGone,
-    TurnFailed,
+    TurnFailure,
 )
+from quintet.loop.decide.flow import Ask
 from quintet.loop.journal import Event, GuardReleased, PermissionAsked, Reminded, ServerFault, StatusDoubted
-from quintet.loop.record.responses import EXCERPT, LONGEST_REPLY, Responses
-from quintet.loop.run.turn import Handoff, Patience, Reply, Request
+from quintet.loop.record.responses import EXCERPT, LONGEST_REPLY
+from quintet.loop.run.retry import retry
+from quintet.loop.run.tokens import TokenLedger
+from quintet.loop.run.waiting import Reply, Request, ResponseWaiter
 from quintet.roles import ANALYST
 from tests.stub.fake import (
     COMPLETED,
@@ -33,9 +36,10 @@ from tests.stub.fake import (
     PROCESSING,
     UNKNOWN,
     WAITING,
-    FakeApi,
+    FakeAgent,
     FakeClock,
     changes,
+    store_in,
 )
 
 POLL = 2.0
@@ -53,24 +57,24 @@ class Scene:
     wd: Path
     settings: Settings
     clock: FakeClock = field(default_factory=FakeClock)
-    events: list[Event] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.api = FakeApi(self.clock)
-        self.responses = Responses(self.wd, "run")
-        self.responses.ensure_response_dir()
+        self.api = FakeAgent(self.clock)
+        self.store = store_in(self.wd, self.settings)
+        self.events = self.store.events
+        self.responses = self.store.responses
         self.path = self.responses.response_path_for(ANALYST)
-        self.handoff = Handoff(self.api.as_client(), self.responses, self.settings, self.clock, self.events.append)
+        self.waiter = ResponseWaiter(self.api, self.store, self.settings, self.clock, TokenLedger(self.settings))
 
     def set(self, **changed: object) -> None:
-        self.settings = self.handoff.settings = replace(self.settings, **changed)  # type: ignore[arg-type]
+        self.settings = self.waiter.settings = replace(self.settings, **changed)  # type: ignore[arg-type]
 
     def write(self, text: str | bytes = "the reply\n") -> None:
         self.path.write_bytes(text if isinstance(text, bytes) else text.encode())
 
     def wait(self, since: int = 0) -> Reply:
-        request = Request("aa00bb11", ANALYST, REMINDER, since)
-        return self.handoff.wait_for_response_file(request)
+        request = Request(Ask(ANALYST, 1), "aa00bb11", REMINDER, since)
+        return self.waiter.wait_for_response_file(request)
 
     def told(self, kind: type[Event]) -> list[Event]:
         return [event for event in self.events if isinstance(event, kind)]
@@ -368,7 +372,7 @@ def test_an_empty_screen_is_no_reply(scene: Scene) -> None:
 def test_reading_the_screen_outlives_a_passing_fault(scene: Scene) -> None:
     scene.set(strict_file_handoff=False)
     scene.api.status = lambda _: IDLE
-    scene.api.output, scene.api.output_faults = "text", [PassingFault("a"), MaybeDone("b")]
+    scene.api.output, scene.api.output_faults = "text", [PassingFault("a"), OutcomeUnknown("b")]
     assert scene.wait().text == "text"
     assert scene.api.outputs_read == 3
 
@@ -443,7 +447,7 @@ def test_a_reminder_never_re_arms_the_timeout(scene: Scene) -> None:
 def test_a_reminder_that_may_have_arrived_is_not_sent_twice(scene: Scene) -> None:
     scene.set(max_file_reminders=1)
     scene.api.status = lambda _: IDLE
-    scene.api.input_faults = [MaybeDone("dropped")]
+    scene.api.input_faults = [OutcomeUnknown("dropped")]
     with pytest.raises(NoResponse):
         scene.wait()
     assert len(scene.api.inputs) == 1
@@ -494,7 +498,7 @@ def test_the_next_turn_warns_again(scene: Scene) -> None:
 def test_a_permission_that_cannot_be_given_now_stops_nothing(scene: Scene) -> None:
     scene.set(auto_accept_permissions=True)
     scene.api.status = changes((0, WAITING), (20, COMPLETED))
-    scene.api.input_faults = [PassingFault("refused"), MaybeDone("dropped")]
+    scene.api.input_faults = [PassingFault("refused"), OutcomeUnknown("dropped")]
     scene.clock.at(19, scene.write)
     assert scene.wait().source == "file"
     assert len(scene.api.accepted_at) == 4
@@ -526,7 +530,7 @@ def test_a_question_that_was_answered_meanwhile_is_not_told(scene: Scene) -> Non
 # -- faults
 
 
-@pytest.mark.parametrize("fault", [PassingFault("refused"), MaybeDone("dropped"), MaybeDone("answered 503")])
+@pytest.mark.parametrize("fault", [PassingFault("refused"), OutcomeUnknown("dropped"), OutcomeUnknown("answered 503")])
 def test_passing_faults_of_a_read_are_outlived(scene: Scene, fault: Exception) -> None:
     scene.api.fault = lambda now: fault if 10 < now < 300 else None
     scene.api.status = changes((0, PROCESSING), (350, COMPLETED))
@@ -589,49 +593,49 @@ def test_idle_time_that_nobody_saw_is_no_grace(scene: Scene) -> None:
 # -- sending
 
 
-@pytest.mark.parametrize("fault", [MaybeDone("dropped"), MaybeDone("answered 500"), MaybeDone("timed out")])
+@pytest.mark.parametrize(
+    "fault", [OutcomeUnknown("dropped"), OutcomeUnknown("answered 500"), OutcomeUnknown("timed out")]
+)
 def test_input_that_may_have_arrived_is_never_sent_twice(scene: Scene, fault: Exception) -> None:
     scene.api.input_faults = [fault]
-    assert scene.handoff.send("aa00bb11", "prompt", "id") is False
+    assert scene.waiter.send("aa00bb11", "prompt", "id") is False
     assert len(scene.api.inputs) == 1
     assert len(scene.told(ServerFault)) == 1
 
 
 def test_input_that_cannot_have_arrived_is_sent_again(scene: Scene) -> None:
     scene.api.input_faults = [PassingFault("refused")] * 4
-    assert scene.handoff.send("aa00bb11", "prompt") is True
+    assert scene.waiter.send("aa00bb11", "prompt") is True
     assert len(scene.api.inputs) == 5
     assert len(scene.told(ServerFault)) == 1
 
 
 def test_our_own_server_knows_a_repeated_input_by_its_id(scene: Scene) -> None:
     scene.api.own = True
-    scene.api.input_faults = [MaybeDone("dropped")]
-    assert scene.handoff.send("aa00bb11", "prompt", "id") is True
+    scene.api.input_faults = [OutcomeUnknown("dropped")]
+    assert scene.waiter.send("aa00bb11", "prompt", "id") is True
     assert len(scene.api.inputs) == 2
-    scene.api.input_faults = [MaybeDone("dropped")]
-    assert scene.handoff.send("aa00bb11", "no id") is False
+    scene.api.input_faults = [OutcomeUnknown("dropped")]
+    assert scene.waiter.send("aa00bb11", "no id") is False
     assert len(scene.api.inputs) == 3
 
 
 def test_a_server_that_refuses_connections_for_ever_is_given_up(scene: Scene) -> None:
     scene.api.input_faults = [PassingFault("refused")] * 10_000
     with pytest.raises(PassingFault):
-        scene.handoff.send("aa00bb11", "prompt")
+        scene.waiter.send("aa00bb11", "prompt")
     assert LIMIT - 10 < scene.clock.now() <= LIMIT
 
 
-def test_patience_grows_and_ends(scene: Scene) -> None:
-    fault = PassingFault("away")
-    patience, moments = Patience(scene.clock, 60), [0.0]
+def test_the_pauses_between_tries_grow_until_the_time_is_up(scene: Scene) -> None:
+    fault, moments = PassingFault("away"), list[float]()
 
-    def lose_it() -> None:
-        while True:
-            patience.wait(fault)
-            moments.append(scene.clock.now())
+    def fail() -> None:
+        moments.append(scene.clock.now())
+        raise fault
 
     with pytest.raises(PassingFault) as caught:
-        lose_it()
+        retry(fail, scene.clock, 60)
     assert caught.value is fault
     pauses = [round(later - earlier, 3) for earlier, later in pairwise(moments)]
     assert pauses[:7] == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0]
@@ -639,12 +643,10 @@ def test_patience_grows_and_ends(scene: Scene) -> None:
 
 
 def test_every_look_at_a_status_is_a_chance_to_put_things_back(scene: Scene) -> None:
-    ticks: list[float] = []
-    scene.handoff.tick = lambda: ticks.append(scene.clock.now())
     scene.api.status = changes((0, PROCESSING), (9, COMPLETED))
     scene.clock.at(8, scene.write)
     scene.wait()
-    assert ticks == scene.api.asked_at
+    assert scene.store.restored == len(scene.api.asked_at)
 
 
 def test_a_failed_turn_is_told_at_once_with_its_reason(scene: Scene) -> None:
@@ -652,7 +654,7 @@ def test_a_failed_turn_is_told_at_once_with_its_reason(scene: Scene) -> None:
     ends = datetime(2026, 3, 1, tzinfo=UTC)
     scene.api.status = changes((0, PROCESSING), (10, COMPLETED))
     scene.api.failure = lambda _: Failure(kind=FailureKind.USAGE_LIMIT, text="no more", resets_at=ends)
-    with pytest.raises(TurnFailed, match=r"analyst .*: its turn has failed: no more") as failed:
+    with pytest.raises(TurnFailure, match=r"analyst .*: its turn has failed: no more") as failed:
         scene.wait()
     assert (failed.value.kind, failed.value.resets_at) == (FailureKind.USAGE_LIMIT, ends.timestamp())
     assert scene.clock.now() < 10 + SLACK, "nobody waits for an answer that will not come"

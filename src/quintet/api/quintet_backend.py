@@ -1,0 +1,70 @@
+"""Quintet's own terminal server: CAO's API, with what the loop needs beyond it."""
+
+import secrets
+from typing import Any, Final
+
+from quintet.api.backend import INPUT_SECONDS, Backend, LaunchOptions, TerminalView
+from quintet.api.cao_backend import CaoBackend, sendable, terminal_path
+from quintet.api.client import ApiClient
+from quintet.api.models import Health
+from quintet.api.shown import last_lines
+from quintet.errors import Refused, TerminalGone
+
+_NO_TERMINAL: Final = "00000000"
+
+
+class QuintetBackend(CaoBackend):
+    """Inputs travel in the body, with an id by which a repetition is known; a terminal tells all of itself."""
+
+    knows_dispatch_ids = replaces_terminals = owns_sessions = counts_tokens = sees_typing = takes_permissions = True
+    _starts_first_terminal_later = True
+
+    def session_name(self, run_id: str) -> str:
+        """Another one each time, since the old may linger."""
+        return f"{run_id}-{secrets.token_hex(2)}"
+
+    def _create(
+        self, path: str, profile: str, provider: str, options: LaunchOptions, more: dict[str, str]
+    ) -> TerminalView:
+        try:
+            return super()._create(path, profile, provider, options, more)
+        except Refused as error:
+            raise Refused(error.detail or str(error)) from error
+
+    def _takes_option(self, name: str) -> bool:  # noqa: ARG002
+        return True
+
+    def _view(self, answer: dict[str, Any]) -> TerminalView:
+        return TerminalView.model_validate(answer)
+
+    def get_last_lines(self, terminal: TerminalView) -> str:
+        return last_lines(terminal.last_screen)
+
+    def fits(self, message: str) -> bool:  # noqa: ARG002
+        return True
+
+    def send_input(self, terminal_id: str, message: str, dispatch_id: str = "", seconds: float = INPUT_SECONDS) -> None:
+        body = {"message": sendable(message)} | ({"dispatch_id": dispatch_id} if dispatch_id else {})
+        self._input(terminal_id, seconds, json=body)
+
+    def accept_permission(self, terminal_id: str) -> None:
+        """With the key that the terminal's provider names."""
+        self._client.order(f"{terminal_path(terminal_id)}/key", params={"key": "accept"})
+
+    def forget_terminal(self, terminal_id: str) -> None:
+        try:
+            self._client.request("DELETE", terminal_path(terminal_id))
+        except TerminalGone:
+            return
+
+    def check_token(self) -> None:
+        """Ask for something that needs the token: /health is answered to everybody."""
+        try:
+            self.get_terminal(_NO_TERMINAL)
+        except TerminalGone:
+            return
+
+
+def backend_of(client: ApiClient) -> Backend:
+    """The backend for the server that answers, by what it calls itself."""
+    return QuintetBackend(client) if client.health() == Health().service else CaoBackend(client)

@@ -1,0 +1,135 @@
+"""What follows a PASS: archive the OpenSpec change, commit the work tree.
+
+Each step is carried out twice: first it says what it is about to do, and that is saved; then it does it, unless an
+earlier process has. Nothing here changes the exit code of a run.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from quintet import command, git
+from quintet.config import Settings
+from quintet.layout import TMP
+from quintet.loop.decide.flow import ArchiveChange, Commit, FollowUp, FollowUpEnded, FollowUpResult, Marked
+from quintet.loop.decide.task import title_of
+from quintet.loop.journal import Noted, Warned
+from quintet.loop.run.work_tree import SECONDS, head_commit, never_committed, run_git
+
+_CHANGES: Final = Path("openspec") / "changes"
+_ARCHIVE: Final = "archive"
+_NO_COMMIT: Final = "none"
+"""the mark of the first commit of a repository"""
+_UNDER_WAY: Final = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "BISECT_LOG")
+
+
+def carry_out(step: FollowUp, settings: Settings, task: str) -> Marked | FollowUpEnded:
+    """Carry out a step that follows a PASS of the task."""
+    return _CARRY_OUT[type(step)](step.mark, settings, task)
+
+
+def archive_change(change: str, settings: Settings, _task: str) -> Marked | FollowUpEnded:
+    """Archive the one active OpenSpec change; none or several are left alone."""
+    wd, folder = settings.wd, settings.wd / _CHANGES
+    if not change:
+        names = _active_changes(folder)
+        if len(names) == 1:
+            return Marked(names[0])
+        found = f"several active changes ({', '.join(names)})" if names else "no active change"
+        return _skipped(f"OpenSpec archive skipped: {found} in {folder}")
+    done = Noted(text=f"OpenSpec change {change} archived")
+    if not (folder / change).is_dir() and _is_archived(folder, change):
+        return FollowUpEnded(FollowUpResult.DONE, (done,))
+    outcome = command.run(["openspec", "archive", change, "--yes"], wd, SECONDS, {"OPENSPEC_TELEMETRY": "0"})
+    if outcome.exit_code == command.NOT_FOUND:
+        return _failed(
+            "OpenSpec archive failed: the command openspec is not installed (npm install -g @fission-ai/openspec)"
+        )
+    if outcome.exit_code:
+        return _failed(f"OpenSpec archive of {change} failed: {outcome.last_line}")
+    if (folder / change).is_dir():
+        still = f"openspec says that it has archived {change}, but {folder / change} is still there"
+        return FollowUpEnded(FollowUpResult.DONE, (Warned(text=still), done))
+    return FollowUpEnded(FollowUpResult.DONE, (done,))
+
+
+def _active_changes(folder: Path) -> list[str]:
+    try:
+        return sorted(
+            entry.name
+            for entry in folder.iterdir()
+            if entry.is_dir() and entry.name != _ARCHIVE and not entry.name.startswith(".")
+        )
+    except OSError:
+        return []
+
+
+def _is_archived(folder: Path, change: str) -> bool:
+    """OpenSpec puts the date before the name."""
+    try:
+        return any(entry.name.endswith(change) for entry in (folder / _ARCHIVE).iterdir())
+    except OSError:
+        return False
+
+
+def commit(parent: str, settings: Settings, task: str) -> Marked | FollowUpEnded:
+    """Commit the whole work tree, but for what belongs to the run."""
+    wd = settings.wd
+    if not parent:
+        return Marked(head_commit(wd) or _NO_COMMIT)
+    message = settings.post_git_commit_comment.strip() or f"Quintet: {title_of(task)[:72] or 'task passed'}"
+    if _is_committed(wd, parent, message):
+        return _committed(wd)
+    if not git.is_repository(wd):
+        return _skipped(f"no commit: {wd} is not in a git repository")
+    for name in _UNDER_WAY:
+        if (wd / run_git(wd, "rev-parse", "--git-path", name).output.strip()).exists():
+            why = f"the repository is in the middle of something ({name}); finish that and commit by hand"
+            return _skipped(f"no commit: {why}")
+    outcome = run_git(wd, "add", "--all", "--", ":/")
+    if outcome.exit_code:
+        return _failed(f"no commit: git add failed: {outcome.last_line}")
+    # taken out again, because `git add` fails where an excluded path is one that the project ignores
+    private = never_committed(settings)
+    run_git(wd, "reset", "--quiet", "--", *private)
+    if run_git(wd, "diff", "--cached", "--quiet", "--", *private).exit_code:
+        return _failed(f"no commit: {TMP}/ could not be kept out of it; commit by hand")
+    if run_git(wd, "diff", "--cached", "--quiet").exit_code == 0:
+        return FollowUpEnded(FollowUpResult.SKIPPED, (Noted(text="nothing to commit"),))
+    outcome = run_git(wd, "commit", "--quiet", "--message", message)
+    # a commit whose hooks were still at work when an earlier process was killed may have come first
+    if outcome.exit_code and not _is_committed(wd, parent, message):
+        reason = f"git commit failed: {outcome.last_line}; the changes are staged, commit them by hand"
+        return _failed(f"no commit: {reason}")
+    return _committed(wd)
+
+
+def _is_committed(wd: Path, parent: str, message: str) -> bool:
+    """Whether HEAD is the commit that was about to be made; a hook may have added to its message."""
+    told = git.answer(wd, "log", "-1", "--format=%P%n%B", "HEAD")
+    if told is None:
+        return False
+    parents, _, text = told.partition("\n")
+    return (parents or _NO_COMMIT) == parent and text.strip().startswith(message)
+
+
+def _committed(wd: Path) -> FollowUpEnded:
+    done = Noted(text=f"committed as {head_commit(wd)}")
+    if not run_git(wd, "symbolic-ref", "--quiet", "HEAD").exit_code:
+        return FollowUpEnded(FollowUpResult.DONE, (done,))
+    detached = "the commit is on no branch, because HEAD is detached; give it one with git branch NAME"
+    return FollowUpEnded(FollowUpResult.DONE, (done, Warned(text=detached)))
+
+
+def _skipped(text: str) -> FollowUpEnded:
+    return FollowUpEnded(FollowUpResult.SKIPPED, (Warned(text=text),))
+
+
+def _failed(text: str) -> FollowUpEnded:
+    return FollowUpEnded(FollowUpResult.FAILED, (Warned(text=text),))
+
+
+_CARRY_OUT: Final[Mapping[type[FollowUp], Callable[[str, Settings, str], Marked | FollowUpEnded]]] = {
+    ArchiveChange: archive_change,
+    Commit: commit,
+}

@@ -1,0 +1,71 @@
+"""The steps that need agents: a turn of one of them, or the user's command that has the last word on a PASS."""
+
+from dataclasses import dataclass
+
+from quintet import command
+from quintet.api.backend import Backend
+from quintet.config import Settings
+from quintet.errors import AgentError, QuintetError, Refused, TerminalGone, TurnFailure
+from quintet.loop.decide.flow import Ask, CommandEnded, Retrying, Verify
+from quintet.loop.decide.task import Task
+from quintet.loop.record.store import RunStore
+from quintet.loop.run.clock import Clock
+from quintet.loop.run.recovery import Recovery
+from quintet.loop.run.terminals import Terminals
+from quintet.loop.run.tokens import TokenLedger
+from quintet.loop.run.turn import AgentTurn
+from quintet.loop.run.waiting import ResponseWaiter
+
+
+@dataclass(frozen=True)
+class AgentSteps:
+    """Carries out one step after the other; what goes wrong with an agent is tried again within limits."""
+
+    settings: Settings
+    task: Task
+    store: RunStore
+    terminals: Terminals
+    waiter: ResponseWaiter
+    recovery: Recovery
+
+    @classmethod
+    def over(cls, backend: Backend, settings: Settings, clock: Clock, task: Task, store: RunStore) -> "AgentSteps":
+        """Over a server."""
+        waiter = ResponseWaiter(backend, store, settings, clock, TokenLedger(settings, store.warn))
+        terminals = Terminals(backend, settings, clock, store)
+        return cls(settings, task, store, terminals, waiter, Recovery(settings, clock, store))
+
+    def carry_out(self, step: Ask | Verify) -> None:
+        """Carry out a step, or a part of it after which it is tried again."""
+        if isinstance(step, Verify):
+            self._verify(step)
+        else:
+            self._ask(step)
+
+    def _ask(self, step: Ask) -> None:
+        try:
+            AgentTurn(step, self.settings, self.task, self.store, self.waiter).run()
+        except TurnFailure as failed:
+            self.waiter.tokens.note(self.waiter.backend, self.store.state.terminals[step.role.name].id)
+            self.recovery.wait_out(step, failed)
+            self.store.fold(step, Retrying())
+        except (AgentError, TerminalGone, Refused) as error:
+            self._replace_lost(step, error)
+
+    def _replace_lost(self, step: Ask, error: QuintetError) -> None:
+        """Replace the step's terminal where it is lost, so that the step is done again; else the error stands."""
+        lost = self.terminals.find_lost() if self.terminals.can_replace else {}
+        if step.role not in lost:
+            raise error
+        self.recovery.check_replaceable(step, error)
+        self.terminals.replace_lost(step, lost)
+
+    def _verify(self, step: Verify) -> None:
+        """Run the user's command, and keep what it says."""
+        self.store.note(f"the tester's PASS is verified with `{step.command}`")
+        seconds, deferred = self.settings.response_timeout, self.store.signals.deferred
+        outcome = command.run(step.command, self.settings.wd, seconds, shield=deferred)
+        with deferred():
+            number = self.store.state.sequence + 1
+            kept = self.store.responses.keep_output(number, step.command, outcome.exit_code, outcome.output)
+            self.store.fold(step, CommandEnded(outcome.exit_code, outcome.output, kept.name, number))

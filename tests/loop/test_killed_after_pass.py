@@ -1,0 +1,94 @@
+"""A run that is killed at any write after its PASS goes on there: nothing is asked, archived or committed twice."""
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from quintet.config import Settings
+from quintet.loop.decide.state import Status, Turn
+from quintet.roles import TESTER
+from tests.chaos.books import STATE
+from tests.chaos.outcome import KILLED, PASSED, Outcome
+from tests.chaos.sim import plan as kinds
+from tests.chaos.sim.plan import Plan
+from tests.chaos.sim.run import World
+
+CHANGE = "openspec/changes/add-greeting"
+OPENSPEC = """#!/bin/sh
+echo "$@" >> "$(dirname "$0")/calls"
+mkdir -p openspec/changes/archive && mv "openspec/changes/$2" "openspec/changes/archive/2026-01-01-$2"
+"""
+
+
+class PassingWorld(World):
+    """A run that begins at its tester, who says PASS, in a repository with an OpenSpec change."""
+
+    def __init__(self, root: Path, server: str, verify: str) -> None:
+        root.mkdir()
+        super().__init__(Plan(0, "", (), "one pass", server, cleanup=False, accept=True), root)
+        self.root, self.verify = root, verify
+        (self.wd / CHANGE).mkdir(parents=True)
+        (self.wd / CHANGE / "proposal.md").write_text("Greet.\n")
+        self.git("init", "--quiet")
+        self.git("commit", "--quiet", "--allow-empty", "-m", "first")
+
+    @property
+    def settings(self) -> Settings:
+        wanted = {"post_openspec_archive": True, "post_git_commit": True, "verify_cmd": self.verify}
+        return replace(super().settings, start_agent=TESTER.name, **wanted)  # type: ignore[arg-type]
+
+    def git(self, *arguments: str) -> str:
+        return subprocess.run(["git", *arguments], cwd=self.wd, capture_output=True, text=True, check=True).stdout
+
+    def begin(self) -> tuple[str, Outcome]:
+        outcome = Outcome(0, "", "")
+        self.start(outcome)
+        assert outcome.violations == [], outcome.tell()
+        return outcome.codes[-1], outcome
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A stand-in for openspec that notes its calls; git has a user."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "openspec").write_text(OPENSPEC)
+    (folder / "openspec").chmod(0o755)
+    (tmp_path / "gitconfig").write_text("[user]\n name = A\n email = a@example.invalid\n")
+    monkeypatch.setenv("PATH", str(folder), prepend=":")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    return folder / "calls"
+
+
+@pytest.mark.parametrize(("server", "verify"), [(kinds.EMBEDDED, ""), (kinds.CAO, "true")])
+def test_a_kill_at_every_write_after_the_pass(tmp_path: Path, program: Path, server: str, verify: str) -> None:
+    whole = PassingWorld(tmp_path / "whole", server, verify)
+    assert whole.begin()[0] == PASSED
+    log = whole.moments.log
+    archived = f"-{TESTER.output}.md"
+    first = next(number for number, what in enumerate(log, 1) if archived in what and "prompts" not in what)
+    assert len(log) - first > 20, "the reply's archive, the state of every step, the journal"
+    last = max(number for number, what in enumerate(log, 1) if what.startswith("replace") and STATE.name in what)
+    for number in range(first, last + 1):
+        program.unlink(missing_ok=True)
+        world = PassingWorld(tmp_path / str(number), server, verify)
+        world.moments.planned[number] = world.moments.kill
+        assert world.begin()[0] == KILLED
+        prompts, terminals = len(world.server.arrivals), world.server._created
+        saved = world.books.state()
+        if saved and saved.turn is Turn.PASSED:  # the terminals may have gone with the machine
+            world.server.lose_terminals(forget=True)
+        code, outcome = world.begin()
+        where = f"killed before {log[number - 1]!r} ({number})\n{outcome.tell()}"
+        state = world.books.state()
+        assert code == PASSED, where
+        assert state is not None, where
+        assert state.final_status is Status.PASS, where
+        assert len(world.server.arrivals) == prompts == 1, where
+        assert world.server._created == terminals, where
+        assert program.read_text().splitlines() == ["archive add-greeting --yes"], where
+        assert world.git("log", "--format=%s").splitlines() == ["Quintet: Add a greeting.", "first"], where
+        assert world.git("status", "--porcelain") == "", where
