@@ -198,7 +198,7 @@ def test_a_question_at_the_start_is_told_once_with_what_the_user_has_to_do(stage
 
 def test_never_ready_is_an_error_that_names_who(stage: Stage) -> None:
     stage.server.status = lambda terminal, _: PROCESSING if terminal == IDS[3] else IDLE
-    with pytest.raises(RunError, match=r"^peer programmer: not ready"):
+    with pytest.raises(RunError, match=r"^peer_programmer: not ready"):
         stage.init()
     assert READY_SECONDS < stage.clock.now() < READY_SECONDS + 1
     assert stage.exited == set(IDS)
@@ -249,7 +249,7 @@ def test_a_failing_rename_is_a_warning(stage: Stage, error: Exception) -> None:
     stage.init()
     assert len(stage.server.inputs) == 4
     (warning,) = stage.warnings
-    assert "peer analyst" in warning
+    assert "peer_analyst" in warning
 
 
 @pytest.mark.usefixtures("saved")
@@ -346,7 +346,7 @@ def test_recovery_that_is_turned_off_leaves_the_old_rule(ours: Stage) -> None:
     assert ours.terminals.verify_resume_terminals() == {}
     assert len(ours.warnings) == 1
     lose(ours, IDS[1])
-    with pytest.raises(RunError, match="of peer analyst is gone"):
+    with pytest.raises(RunError, match="of peer_analyst is gone"):
         ours.terminals.verify_resume_terminals()
 
 

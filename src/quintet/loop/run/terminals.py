@@ -111,7 +111,7 @@ class Terminals:
                 return self.backend.create_session(agent.profile, agent.provider, session_name=session, **options)
             return self.backend.create_terminal(session, agent.profile, agent.provider, **options)
         except ApiError as error:
-            raise RunError(f"{role.label} could not be started: {error}") from error
+            raise RunError(f"{role} could not be started: {error}") from error
 
     def _wait_until_ready(
         self, started: Mapping[Role, TerminalRef], session: str, begun: float, *, resumed: bool
@@ -125,7 +125,7 @@ class Terminals:
                 asks = view.status is TerminalStatus.WAITING_USER_ANSWER
                 if view.status is TerminalStatus.ERROR or (asks and resumed):
                     raise RunError(
-                        f"{role.label} (terminal {terminal.id}): {terminal.provider} did not start{self._why(view)}"
+                        f"{role} (terminal {terminal.id}): {terminal.provider} did not start{self._why(view)}"
                     )
                 if asks:
                     self._ask_user(role, terminal.id, view, asking)
@@ -142,7 +142,7 @@ class Terminals:
                         )
                     )
             if waiting and self.clock.now() - begun > READY_SECONDS:
-                names = ", ".join(role.label for role in waiting)
+                names = ", ".join(role.name for role in waiting)
                 raise RunError(
                     f"{names}: not ready after {READY_SECONDS:g} s; look at the terminals (a login, a dialog?)"
                 )
@@ -168,7 +168,7 @@ class Terminals:
             asking[role] = now
         if view.start_seconds is not None and now - asking[role] > view.start_seconds:
             raise RunError(
-                f"{role.label} (terminal {terminal}): {view.reason}; nobody did so within {view.start_seconds:g} s"
+                f"{role} (terminal {terminal}): {view.reason}; nobody did so within {view.start_seconds:g} s"
             )
 
     def rename(self, terminals: Mapping[Role, TerminalRef]) -> None:
@@ -179,14 +179,14 @@ class Terminals:
                 self.backend.send_input(terminal.id, f"/rename {role}-{terminal.id}", seconds=RENAME_SECONDS)
                 waiting[role] = self.clock.now() + RENAME_SECONDS
             except ApiError as error:
-                self.store.warn(f"{role.label} could not be renamed: {error}")
+                self.store.warn(f"{role} could not be renamed: {error}")
         while waiting:
             for role, deadline in list(waiting.items()):
                 if self._is_at_rest(terminals[role].id):
                     del waiting[role]
                 elif self.clock.now() >= deadline:
                     del waiting[role]
-                    self.store.warn(f"{role.label} was not idle within {RENAME_SECONDS:g} s after its renaming")
+                    self.store.warn(f"{role} was not idle within {RENAME_SECONDS:g} s after its renaming")
             if waiting:
                 self.clock.sleep(LOOK_SECONDS)
 
@@ -199,7 +199,7 @@ class Terminals:
         for role in ROLES:
             provider, configured = terminals[role.name].provider, self.settings.agents[role.name].provider
             if provider != configured:
-                self.store.warn(f"{role.label} goes on with {provider}, although {configured} is configured")
+                self.store.warn(f"{role} goes on with {provider}, although {configured} is configured")
         lost = self.find_lost()
         if self.can_replace:
             return lost
@@ -207,8 +207,8 @@ class Terminals:
             name = terminals[role.name].id
             if reason == GONE:
                 again = "RESUME=0 starts a new run"
-                raise RunError(f"cannot resume: the terminal {name} of {role.label} is gone; {again}")
-            self.store.warn(f"the agent of {role.label} (terminal {name}) has failed or is gone")
+                raise RunError(f"cannot resume: the terminal {name} of {role} is gone; {again}")
+            self.store.warn(f"the agent of {role} (terminal {name}) has failed or is gone")
         return {}
 
     @property

@@ -69,7 +69,7 @@ class AgentTurn:
                 self.store.fold(self.step, FileArchived(number))
             self.store.fold(self.step, Dispatched(responses.file_time()))
         if stale:
-            self.store.warn(f"{self.step.role.label} had an old response file; it is kept as {stale.name}")
+            self.store.warn(f"{self.step.role} had an old response file; it is kept as {stale.name}")
 
     def _has_arrived(self, prompt: str, prompts: Prompts) -> bool:
         """Whether a prompt that an earlier process was about to send has arrived, where the server can tell."""
@@ -78,7 +78,7 @@ class AgentTurn:
             return False
         if backend.get_terminal(self._terminal).dispatch_id == self._dispatch_id:
             return True
-        self.store.note(f"the last prompt had not reached {self.step.role.label}; it is sent now")
+        self.store.note(f"the last prompt had not reached {self.step.role}; it is sent now")
         return self._send(prompt, prompts)
 
     def _send(self, prompt: str, prompts: Prompts) -> bool:
@@ -156,7 +156,7 @@ class AgentTurn:
             if size <= LONGEST_REPLY:
                 return excerpt(file), None
             self.store.warn(
-                f"the reply of {role.label} has {size:,} bytes; all of it is kept as {path.name}, "
+                f"the reply of {role} has {size:,} bytes; all of it is kept as {path.name}, "
                 f"its first and last {EXCERPT // 1000} kB travel on"
             )
             read = gate.read_review_verdict if role.reviews else gate.read_test_verdict

@@ -272,7 +272,7 @@ class _Wait:
     def _send_again(self, prompt: Prompt) -> None:
         """An agent that was not seen at work has most likely not got its prompt: send it once more, and doubt anew."""
         self.sent_again = True
-        unseen = f"{self.request.role.label} was not seen at work, and its prompt may not have arrived"
+        unseen = f"{self.request.role} was not seen at work, and its prompt may not have arrived"
         self.store.warn(f"{unseen}; it is sent once more")
         if self.waiter.send(self.request.terminal_id, prompt.message, prompt.dispatch_id, self._left()):
             self.store.fold(self.request.step, Arrived())
@@ -294,7 +294,7 @@ class _Wait:
         role, terminal_id = self.request.role, self.request.terminal_id
         if kept := self.store.responses.clear_irregular(role):
             what = "left a link or a directory in place of its response file"
-            self.store.warn(f"{role.label} has {what}; it is kept as {kept.name}")
+            self.store.warn(f"{role} has {what}; it is kept as {kept.name}")
         self.waiter.tokens.note(self.backend, terminal_id)  # the reminder begins another turn
         self.store.emit(Reminded(role=role.name, number=self.reminders))
         self.waiter.send(terminal_id, self.request.reminder, seconds=self._left())
@@ -356,4 +356,4 @@ class _Wait:
         return max(self.settings.response_timeout - (self.clock.now() - self.begun), 1.0)
 
     def _who(self) -> str:
-        return f"{self.request.role.label} (terminal {self.request.terminal_id})"
+        return f"{self.request.role} (terminal {self.request.terminal_id})"
