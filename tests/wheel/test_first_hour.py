@@ -89,11 +89,11 @@ def test_from_nothing_to_a_passed_test(user: User) -> None:
     assert "new, begins at analyst" in user.do("run", task, "--dry-run")
     assert sorted(user.wd.rglob("*")) == before
     said = user.do("run", task, "--min-review-cycles-before-approval", "1", "--poll-seconds", "0.1")
-    assert said.splitlines()[-1].endswith("PASS in round 2")
+    assert "PASS in round 2" in said
     assert "PASS" in user.do("runs")
     checked = user.do("doctor")
     assert "ended with PASS" in checked
-    assert "the terminals of 1 run that ended are still there" in checked
+    assert "ended run are still open" in checked
     for name in ("report.html", "report.md"):
         assert list(user.wd.glob(f".tmp/*/{name}"))
     assert "terminals of a run that ended with PASS" in user.do("clean", "--terminals", "--dry-run")
@@ -103,4 +103,4 @@ def test_from_nothing_to_a_passed_test(user: User) -> None:
 
 
 def test_the_demo_runs_from_the_wheel(user: User) -> None:
-    assert "the project" in user.do("demo", str(user.root / "demo"))
+    assert "PASS in round 2" in user.do("demo", str(user.root / "demo"))
