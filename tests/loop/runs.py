@@ -79,7 +79,7 @@ class Played:
         return [prompt for ask, prompt in zip(self.asked, self.prompts, strict=True) if ask.role.name == role][number]
 
 
-Reply = Callable[[Ask], str | None]
+Reply = Callable[[Ask], str | Replied | None]
 
 
 def play(
@@ -111,7 +111,7 @@ def play(
             assert following(state, config) == step, "a dispatched step is still the one to wait for"
             assert Prompts(config, TASK, state).build(step) == played.prompts[-1]
             answer = reply(step)
-            outcome = NoReply() if answer is None else Replied(answer)
+            outcome = NoReply() if answer is None else Replied(answer) if isinstance(answer, str) else answer
         state, events = apply(state, step, outcome, config)
         played.events += events
         state = pause(state)
@@ -119,8 +119,8 @@ def play(
 
 
 def most_steps(config: Settings) -> int:
-    """The longest run that the limits allow: both of a phase in every cycle, the tester twice and a command."""
-    pair = 2 * config.max_review_cycles
+    """The longest run that the limits allow: a worker and twice its reviewer, the tester twice and a command."""
+    pair = 3 * config.max_review_cycles
     return pair + config.max_rounds * (pair + 3) + 1
 
 

@@ -29,7 +29,7 @@ from quintet.loop.decide.flow import (
     next_step,
 )
 from quintet.loop.decide.prompts import BACK_REFERENCE
-from quintet.loop.decide.state import State, Status, TerminalRef, Turn
+from quintet.loop.decide.state import Again, State, Status, TerminalRef, Turn
 from quintet.loop.record.state_file import load_state, save_state
 from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, ROLES, TESTER, Phase, Role
 from tests.loop.runs import (
@@ -123,7 +123,7 @@ def test_a_review_without_a_verdict_is_a_revise() -> None:
 def test_a_report_without_a_verdict_is_asked_for_once_more() -> None:
     config = settings()
     played = play(new_state(config), config, scripted(tester=["it went well", PASS]))
-    assert [ask.again for ask in played.asked if ask.role is TESTER] == [False, True]
+    assert [ask.again for ask in played.asked if ask.role is TESTER] == [Again.NO, Again.VERDICT]
     assert played.end == Finished(Status.PASS)
 
 
@@ -195,7 +195,6 @@ def test_a_saved_phase_stands_whatever_the_start_agent_is() -> None:
         (Phase.TESTER, Turn.WORK, {"analyst": "x"}, PROGRAMMER),
         (Phase.TESTER, Turn.WORK, {"analyst": "x", "programmer": " \n"}, PROGRAMMER),
         (Phase.TESTER, Turn.VERIFY, {"analyst": "x", "programmer": "x"}, TESTER),
-        (Phase.TESTER, Turn.VERDICT, {"analyst": "x", "programmer": "x"}, TESTER),
         (Phase.ANALYST, Turn.REVIEW, {}, ANALYST),
         (Phase.ANALYST, Turn.REVIEW, {"analyst": "\ufeff"}, ANALYST),
     ],
@@ -422,11 +421,11 @@ def test_a_tester_that_is_replaced_when_asked_again_gets_the_whole_test() -> Non
     state = replace(
         new_state(settings()),
         current_phase=Phase.TESTER,
-        turn=Turn.VERDICT,
+        again=Again.VERDICT,
         outputs={role.output: "text" for role in ROLES},
     )
     step = next_step(state, settings())
-    assert step == Ask(TESTER, 1, again=True)
+    assert step == Ask(TESTER, 1, again=Again.VERDICT)
     state, _ = apply(state, step, replaced(state, TESTER), settings())
     assert next_step(state, settings()) == Ask(TESTER, 1)
     assert state.outputs[TESTER.output] == ""

@@ -11,6 +11,7 @@ from quintet.loop.decide.prompts import Prompts
 from quintet.loop.decide.prompts import texts as prompt_texts
 from quintet.loop.decide.prompts.own import NEEDED, VERDICTS, check_own_texts, faults_of, known_slots
 from quintet.loop.decide.prompts.texts import shipped_texts, slots_of, text_of
+from quintet.loop.decide.state import Again
 from quintet.roles import ANALYST, PROGRAMMER, ROLES, TESTER
 from tests.loop.runs import TASK, new_state, settings
 
@@ -38,7 +39,7 @@ def test_every_text_can_be_replaced(tmp_path: Path) -> None:
         (tmp_path / f"{name}.md").write_text(text_of(name).replace("\n", "\nOwn words.\n", 1), encoding="utf-8")
     assert list(faults_of(str(tmp_path))) == []
     own = prompts(tmp_path)
-    for step in [*(Ask(role, 1, 1) for role in ROLES), Ask(TESTER, 1, 1, again=True)]:
+    for step in [*(Ask(role, 1, 1) for role in ROLES), Ask(TESTER, 1, 1, again=Again.VERDICT)]:
         assert own.build(step).count("Own words.") == 2, "the step's text and that of the response file"
     assert own.build_reminder(Ask(TESTER, 1, 1)).count("Own words.") == 2
 
@@ -103,6 +104,6 @@ def test_every_slot_that_is_allowed_has_a_value(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(prompt_texts, "text_of", lambda name, _folder="": texts[name])
     config = settings()
     own = Prompts(config, TASK, new_state(config))
-    for step in [*(Ask(role, 1, 1) for role in ROLES), Ask(PROGRAMMER, 2, 1), Ask(TESTER, 1, 1, again=True)]:
+    for step in [*(Ask(role, 1, 1) for role in ROLES), Ask(PROGRAMMER, 2, 1), Ask(TESTER, 1, 1, again=Again.VERDICT)]:
         assert own.build(step)
     assert own.build_reminder(Ask(TESTER, 1, 1))

@@ -14,7 +14,7 @@ from quintet.loop.decide.flow import Ask
 from quintet.loop.decide.prompts import BACK_REFERENCE, NOTHING_YET, Prompts
 from quintet.loop.decide.prompts import texts as prompt_texts
 from quintet.loop.decide.prompts.texts import render
-from quintet.loop.decide.state import State
+from quintet.loop.decide.state import Again, State
 from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, ROLES, TESTER, Role
 from tests.loop.runs import TASK, new_state, settings
 
@@ -214,7 +214,7 @@ def markers(prompt: str) -> list[str]:
 def test_the_end_marker_is_unique_for_every_prompt_and_run() -> None:
     state = new_state(settings())
     steps = [Ask(role, number, cycle) for role in ROLES for number in (1, 2) for cycle in (1, 2)]
-    steps += [Ask(TESTER, 1, 1, again=True), Ask(TESTER, 2, 1, again=True)]
+    steps += [Ask(TESTER, 1, 1, again=Again.VERDICT), Ask(TESTER, 2, 1, again=Again.VERDICT)]
     states = [state, replace(state, run_id="run-2"), replace(state, run_id="\ud800")]
     prompts = [Prompts(settings(), TASK, one).build(step) for one in states for step in steps]
     assert all(len(set(markers(prompt))) == 1 and len(markers(prompt)) == 2 for prompt in prompts)
@@ -226,7 +226,7 @@ def test_the_end_marker_is_the_same_after_a_resume() -> None:
 
 
 def test_asking_again_wants_only_the_verdict() -> None:
-    prompt = Prompts(settings(), TASK, new_state(settings())).build(Ask(TESTER, 1, 1, again=True))
+    prompt = Prompts(settings(), TASK, new_state(settings())).build(Ask(TESTER, 1, 1, again=Again.VERDICT))
     assert "RESULT: <PASS or FAIL>" in prompt
     assert "not run the scenario again" in prompt
     assert str(response_path_for(TESTER, settings().wd)) in prompt

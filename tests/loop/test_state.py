@@ -16,7 +16,7 @@ from quintet import files
 from quintet.errors import StateError
 from quintet.loop.decide.flow import Ask, Finished, next_step
 from quintet.loop.decide.prompts import Prompts
-from quintet.loop.decide.state import TURNS, State, Status, TerminalRef, Turn
+from quintet.loop.decide.state import TURNS, Again, State, Status, TerminalRef, Turn
 from quintet.loop.record.state_file import LARGEST, load_state, put_aside, save_state
 from quintet.roles import ANALYST, ROLES, Phase
 from tests.loop.runs import TASK, settings
@@ -53,7 +53,9 @@ def full_state() -> State:
         updated_at=NOW.isoformat(),
         current_phase=Phase.TESTER,
         final_status=Status.FAIL,
-        turn=Turn.VERDICT,
+        turn=Turn.VERIFY,
+        again=Again.ACTIONS,
+        worked=True,
         terminals={role.name: TerminalRef(f"id-{role}", f"cli-{role}") for role in ROLES},
         outputs={role.output: f"out {role}\n" for role in ROLES},
         full_summary_sent={"id-analyst": "1-1-analyst"},
@@ -194,7 +196,7 @@ def test_a_state_of_another_tool_restarts_its_phase(path: Path) -> None:
     assert (state.current_round, state.current_phase, state.cycle, state.turn) == (2, Phase.PROGRAMMER, 1, Turn.WORK)
 
 
-@pytest.mark.parametrize(("phase", "turn"), [("analyst", "verify"), ("tester", "review"), ("programmer", "verdict")])
+@pytest.mark.parametrize(("phase", "turn"), [("analyst", "verify"), ("tester", "review"), ("programmer", "verify")])
 def test_a_turn_that_its_phase_does_not_have_restarts_it(path: Path, phase: str, turn: str) -> None:
     state = written(path, {"current_phase": phase, "turn": turn, "cycle": 3})
     assert (state.cycle, state.turn) == (1, Turn.WORK)

@@ -133,6 +133,13 @@ class Settings:
         3,
         "how many of the four kinds of evidence an approval needs",
     )
+    require_actions: bool = _row(
+        "REQUIRE_ACTIONS",
+        "guard.require_actions",
+        Flag(),
+        True,
+        "an approval counts only after something was read or run, a PASS only after a command, by the agents' records",
+    )
     condense_cross_phase: bool = _row(
         "condensation.condense_cross_phase", Flag(), True, "shorten what goes to the next phase"
     )

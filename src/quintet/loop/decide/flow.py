@@ -8,16 +8,21 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar, Final
 
+from quintet.actions import TurnActions
 from quintet.config import Settings
 from quintet.loop import journal
 from quintet.loop.decide import condense, gate
+from quintet.loop.decide.evidence import did_work
 from quintet.loop.decide.gate import Verdict
 from quintet.loop.decide.markup import normalise
-from quintet.loop.decide.state import State, Status, TerminalRef, Turn, without_terminals
+from quintet.loop.decide.state import Again, State, Status, TerminalRef, Turn, without_terminals
 from quintet.roles import ANALYST, BY_NAME, PEER_PROGRAMMER, PROGRAMMER, REVIEWER, ROLES, TESTER, WORKER, Phase, Role
 
 NOT_THERE: Final = "(Not available: "
 """how every note begins that stands in for an output which does not exist"""
+NOTHING_RUN: Final = "by its own record the tester has run nothing"
+NOTHING_READ: Final = "by its own record the reviewer has read and run nothing"
+ASKED_AGAIN: Final = "; it is asked once more"
 
 
 @dataclass(frozen=True)
@@ -27,8 +32,8 @@ class Ask:
     role: Role
     round: int
     cycle: int = 1
-    again: bool = False
-    """the tester's second chance to give a verdict"""
+    again: Again = Again.NO
+    """why the role is asked once more; at most once in a step, whatever the reason"""
 
     @property
     def key(self) -> str:
@@ -115,11 +120,13 @@ class Replied:
     """the number of its file in the archive"""
     tokens: int = 0
     """what the turn has used"""
+    actions: TurnActions | None = None
+    """what the agent did in its turn, where a record tells"""
 
 
 @dataclass(frozen=True)
 class NoReply:
-    """The tester, asked again for its verdict, gave no answer."""
+    """A role that was asked once more gave no answer."""
 
     tokens: int = 0
 
@@ -251,7 +258,7 @@ def next_step(state: State, settings: Settings) -> Step:
         return _after_pass(state, settings)
     role = REVIEWER[state.current_phase] if state.turn is Turn.REVIEW else WORKER[state.current_phase]
     cycle = min(state.cycle, settings.max_review_cycles)
-    return Ask(role, state.current_round, cycle, again=state.turn is Turn.VERDICT)
+    return Ask(role, state.current_round, cycle, state.again)
 
 
 def _after_pass(state: State, settings: Settings) -> Step:
@@ -310,8 +317,7 @@ def _turn_changed(state: State, step: Ask, outcome: TurnOutcome, settings: Setti
             state = replace(_archived(state, sequence), tokens_used=state.tokens_used + tokens)
             return _replied(state, step, outcome, settings)
         case NoReply(tokens) if step.again:
-            state = replace(_answered(state, step), tokens_used=state.tokens_used + tokens)
-            return _tested_again(state, "", settings)
+            return _not_replied(replace(state, tokens_used=state.tokens_used + tokens), step, settings)
         case _:
             raise AssertionError(f"{outcome} does not belong to {step}")
 
@@ -333,32 +339,45 @@ def _followed_up(
 
 
 def _replied(state: State, step: Ask, replied: Replied, settings: Settings) -> Applied:
-    role, text, whole = step.role, replied.text, replied.whole
-    if step.again:
-        return _tested_again(_answered(state, step), text, settings, whole)
-    reply = f"{NOT_THERE}{role} replied with an empty text.)" if _empty(text) else text
-    state = replace(_answered(state, step), outputs=state.outputs | {role.output: reply})
+    role, text = step.role, replied.text
+    unworked = settings.require_actions and did_work(role, replied.actions) is False
+    worked = state.worked or not unworked
+    state = _answered(state, step)
+    if not step.again or role.reviews:
+        reply = f"{NOT_THERE}{role} replied with an empty text.)" if _empty(text) else text
+        state = replace(state, outputs=state.outputs | {role.output: reply})
     if role is TESTER:
-        return _tested(state, reply, settings, whole)
+        judge = _tested_again if step.again else _tested
+        return judge(state, replied, settings, worked)
     if role.reviews:
-        return _reviewed(state, role, reply, settings, whole)
+        return _reviewed(state, step, replied.whole, settings, worked)
     return replace(state, turn=Turn.REVIEW), ()
+
+
+def _not_replied(state: State, step: Ask, settings: Settings) -> Applied:
+    """A role that was asked once more gave no answer: its first reply does not count."""
+    state = _answered(state, step)
+    if step.role is TESTER:
+        return _tested_again(state, Replied(""), settings, worked=True)
+    return _reviewed(state, step, None, settings, worked=False)
 
 
 def _at(state: State, step: Ask) -> State:
     """The state at the step's own place: next_step may have gone back for a missing input."""
-    turn = Turn.VERDICT if step.again else Turn.REVIEW if step.role.reviews else Turn.WORK
-    return replace(state, current_phase=step.role.phase, cycle=step.cycle, turn=turn)
+    turn = Turn.REVIEW if step.role.reviews else Turn.WORK
+    return replace(state, current_phase=step.role.phase, cycle=step.cycle, turn=turn, again=step.again)
 
 
 def _answered(state: State, step: Ask) -> State:
-    return replace(_at(state, step), dispatched="", dispatched_at=0, attempt=0)
+    return replace(_at(state, step), dispatched="", dispatched_at=0, attempt=0, again=Again.NO, worked=False)
 
 
 def _undone(state: State, step: Ask) -> State:
-    """The step is to be done by an agent that knows nothing: a tester that never saw the scenario gets it whole."""
+    """The step is to be done by an agent that knows nothing: one that never saw its first prompt gets that."""
     state = replace(state, dispatched="", dispatched_at=0)
-    return replace(_at(state, step), turn=Turn.WORK, outputs=state.outputs | _blank((TESTER,))) if step.again else state
+    if not step.again:
+        return state
+    return replace(_at(state, step), again=Again.NO, worked=False, outputs=state.outputs | _blank((step.role,)))
 
 
 def _with_input(state: State) -> State:
@@ -367,9 +386,12 @@ def _with_input(state: State) -> State:
     needed = {Phase.ANALYST: (), Phase.PROGRAMMER: (ANALYST,), Phase.TESTER: (ANALYST, PROGRAMMER)}[phase]
     for role in needed:
         if _empty(outputs[role.output]):
-            return replace(state, current_phase=role.phase, cycle=1, turn=Turn.WORK)
+            return replace(state, current_phase=role.phase, cycle=1, turn=Turn.WORK, again=Again.NO)
+    asked = REVIEWER[phase] if state.turn is Turn.REVIEW else WORKER[phase]
+    if state.again and _empty(outputs[asked.output]):
+        state = replace(state, again=Again.NO)
     if state.turn is not Turn.WORK and _empty(outputs[WORKER[phase].output]):
-        return replace(state, turn=Turn.WORK)
+        return replace(state, turn=Turn.WORK, again=Again.NO)
     return state
 
 
@@ -381,47 +403,68 @@ def _dispatched(state: State, step: Ask, at: int) -> State:
     return replace(state, dispatched=step.key, dispatched_at=at, arrived="", full_summary_sent=sent)
 
 
-def _reviewed(state: State, role: Role, review: str, settings: Settings, whole: gate.Whole | None) -> Applied:
-    phase = role.phase
+def _reviewed(state: State, step: Ask, whole: gate.Whole | None, settings: Settings, worked: bool) -> Applied:
+    role, phase, review = step.role, step.role.phase, state.outputs[step.role.output]
     judged = gate.judge_review(review, phase, state.cycle, settings, whole)
     notes = condense.extract_review_notes(review, settings) if settings.condense_review_feedback else review
-    events: list[journal.Event] = [
-        journal.ReviewJudged(
-            phase=phase,
-            round=state.current_round,
-            cycle=state.cycle,
-            verdict=judged.verdict or "",
-            approved=judged.approved,
-            evidence=judged.evidence,
-            reason=judged.reason,
-        )
-    ]
+    again = judged.approved and not worked and not step.again
+    if judged.approved and not worked:
+        judged = replace(judged, approved=False, reason=f"{NOTHING_READ}{ASKED_AGAIN if again else ', asked twice'}")
+        notes = f"This review does not count: {judged.reason}.\n\n{notes}"
+    event = journal.ReviewJudged(
+        phase=phase,
+        round=state.current_round,
+        cycle=state.cycle,
+        verdict=judged.verdict or "",
+        approved=judged.approved,
+        evidence=judged.evidence,
+        reason=judged.reason,
+    )
+    if again:
+        return replace(state, again=Again.ACTIONS), (event,)
+    sizes = state.whole_sizes | {role.output: whole.size if whole else size_of(review)}
+    state, events = _judged(replace(state, whole_sizes=sizes), phase, judged.approved, notes, settings)
+    return state, (event, *events)
+
+
+def _judged(state: State, phase: Phase, approved: bool, notes: str, settings: Settings) -> Applied:
+    """Go on to the next phase, or back to the worker."""
+    events: tuple[journal.Event, ...] = ()
     if phase is Phase.ANALYST:
         state, following = replace(state, analyst_feedback=notes), Phase.PROGRAMMER
     else:
         state, following = replace(state, programmer_feedback=notes), Phase.TESTER
-    used_up = not judged.approved and state.cycle >= settings.max_review_cycles
+    used_up = not approved and state.cycle >= settings.max_review_cycles
     if used_up:
-        events.append(journal.ReviewsUsedUp(phase=phase, round=state.current_round, cycles=state.cycle))
-    if judged.approved or used_up:
+        events = (journal.ReviewsUsedUp(phase=phase, round=state.current_round, cycles=state.cycle),)
+    if approved or used_up:
         state = replace(state, current_phase=following, cycle=1, open_notes=notes if used_up else "")
     else:
         state = replace(state, cycle=state.cycle + 1)
-    sizes = state.whole_sizes | {role.output: whole.size if whole else size_of(review)}
-    return replace(state, turn=Turn.WORK, whole_sizes=sizes), tuple(events)
+    return replace(state, turn=Turn.WORK), events
 
 
-def _tested(state: State, report: str, settings: Settings, whole: gate.Whole | None) -> Applied:
-    verdict = whole.verdict if whole else gate.read_test_verdict(report)
+def _tested(state: State, replied: Replied, settings: Settings, worked: bool) -> Applied:
+    report = state.outputs[TESTER.output]
+    verdict = replied.whole.verdict if replied.whole else gate.read_test_verdict(report)
+    if verdict is not Verdict.FAIL and not worked:
+        event = _test_event(state, verdict, f"{NOTHING_RUN}{ASKED_AGAIN}", counts=False)
+        return replace(state, again=Again.ACTIONS), (event,)
     if verdict is None:
-        return replace(state, turn=Turn.VERDICT), (_test_event(state, None, "no verdict; the tester is asked again"),)
+        event = _test_event(state, None, "no verdict; the tester is asked again")
+        return replace(state, again=Again.VERDICT, worked=worked), (event,)
     return _decided(state, verdict, report, settings)
 
 
-def _tested_again(state: State, answer: str, settings: Settings, whole: gate.Whole | None = None) -> Applied:
+def _tested_again(state: State, replied: Replied, settings: Settings, worked: bool) -> Applied:
     """The second answer decides; without a verdict in it the first reply is the evidence of a FAIL."""
-    first = state.outputs[TESTER.output]
-    verdict = whole.verdict if whole else gate.read_test_verdict(answer)
+    first, answer = state.outputs[TESTER.output], replied.text
+    verdict = replied.whole.verdict if replied.whole else gate.read_test_verdict(answer)
+    if verdict is Verdict.PASS and not worked:
+        why = f"{NOTHING_RUN}, asked twice"
+        report = f"RESULT: FAIL\nEVIDENCE:\nThe tester's PASS does not count: {why}.\n\n{answer}"
+        state = replace(state, outputs=state.outputs | {TESTER.output: report})
+        return _failed(state, report, settings, _test_event(state, Verdict.FAIL, why))
     if verdict is None:
         return _failed(state, first, settings, _test_event(state, Verdict.FAIL, "no verdict, asked twice"))
     complete = gate.section(answer, gate.EVIDENCE) is not None
@@ -493,5 +536,5 @@ def _blank(roles: Iterable[Role]) -> dict[str, str]:
     return {role.output: "" for role in roles}
 
 
-def _test_event(state: State, verdict: Verdict | None, reason: str) -> journal.TestJudged:
-    return journal.TestJudged(round=state.current_round, verdict=verdict or "", reason=reason)
+def _test_event(state: State, verdict: Verdict | None, reason: str, *, counts: bool = True) -> journal.TestJudged:
+    return journal.TestJudged(round=state.current_round, verdict=verdict or "", reason=reason, counts=counts)

@@ -20,8 +20,6 @@ class Turn(StrEnum):
 
     WORK = "work"
     REVIEW = "review"
-    VERDICT = "verdict"
-    """the tester gave no verdict and is asked for it"""
     VERIFY = "verify"
     """the tester said PASS and the user's command has to agree"""
     PASSED = "passed"
@@ -30,10 +28,20 @@ class Turn(StrEnum):
     """the last round has failed"""
 
 
+class Again(StrEnum):
+    """Why a role is asked once more in the same step."""
+
+    NO = ""
+    VERDICT = "verdict"
+    """the reply had no verdict that can be read"""
+    ACTIONS = "actions"
+    """the role did nothing in its turn that a verdict could rest on"""
+
+
 TURNS: Final = {
     Phase.ANALYST: (Turn.WORK, Turn.REVIEW),
     Phase.PROGRAMMER: (Turn.WORK, Turn.REVIEW),
-    Phase.TESTER: (Turn.WORK, Turn.VERDICT, Turn.VERIFY, Turn.PASSED, Turn.FAILED),
+    Phase.TESTER: (Turn.WORK, Turn.VERIFY, Turn.PASSED, Turn.FAILED),
 }
 """what can come next in each phase"""
 
@@ -68,6 +76,10 @@ class State:
     run_id: str = ""
     cycle: int = 1
     turn: Turn = Turn.WORK
+    again: Again = Again.NO
+    """why the current step's role is asked once more"""
+    worked: bool = False
+    """where it is: whether it did anything, at first, that a verdict could rest on"""
     dispatched: str = ""
     """the key of the step whose prompt has been sent and whose reply has not been taken"""
     dispatched_at: int = 0

@@ -94,7 +94,7 @@ def _read(document: dict[str, Any], default_provider: str) -> State:
     blank = State()
     simple = {name: _value(document.get(name), default) for name, default in vars(blank).items()}
     known = simple["turn"] in TURNS[simple["current_phase"]] and "cycle" in document
-    place = {} if known else {"turn": blank.turn, "cycle": blank.cycle}
+    place = {} if known else {"turn": blank.turn, "cycle": blank.cycle, "again": blank.again}
     outputs = _items(document.get("outputs"), str)
     dictionaries = {
         "terminals": _terminals(document.get("terminals"), simple["provider"] or default_provider),
@@ -112,6 +112,8 @@ def _value(raw: Any, default: Any) -> Any:
         case StrEnum():
             kind = type(default)
             return kind(raw) if isinstance(raw, str) and raw in set(kind) else default
+        case bool():
+            return raw if type(raw) is bool else default
         case int():
             return raw if type(raw) is int and default <= raw <= _MOST else default
         case _:

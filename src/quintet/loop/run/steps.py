@@ -9,6 +9,7 @@ from quintet.errors import AgentError, QuintetError, Refused, TerminalGone, Turn
 from quintet.loop.decide.flow import Ask, CommandEnded, Retrying, Verify
 from quintet.loop.decide.task import Task
 from quintet.loop.record.store import RunStore
+from quintet.loop.run.actions import ActionLedger
 from quintet.loop.run.clock import Clock
 from quintet.loop.run.recovery import Recovery
 from quintet.loop.run.terminals import Terminals
@@ -31,7 +32,7 @@ class AgentSteps:
     @classmethod
     def over(cls, backend: Backend, settings: Settings, clock: Clock, task: Task, store: RunStore) -> "AgentSteps":
         """Over a server."""
-        waiter = ResponseWaiter(backend, store, settings, clock, TokenLedger(settings, store.warn))
+        waiter = ResponseWaiter(backend, store, settings, clock, TokenLedger(settings, store.warn), ActionLedger(clock))
         terminals = Terminals(backend, settings, clock, store)
         return cls(settings, task, store, terminals, waiter, Recovery(settings, clock, store))
 
@@ -46,7 +47,7 @@ class AgentSteps:
         try:
             AgentTurn(step, self.settings, self.task, self.store, self.waiter).run()
         except TurnFailure as failed:
-            self.waiter.tokens.note(self.waiter.backend, self.store.state.terminals[step.role.name].id)
+            self.waiter.note_turn(self.store.state.terminals[step.role.name].id)
             self.recovery.wait_out(step, failed)
             self.store.fold(step, Retrying())
         except (AgentError, TerminalGone, Refused) as error:

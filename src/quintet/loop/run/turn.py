@@ -4,6 +4,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from quintet import changed_tests
+from quintet.actions import TurnActions
+from quintet.changed_tests import TestLosses
 from quintet.config import Settings
 from quintet.errors import ApiError, NoResponse, OutcomeUnknown, ResponseTimeout
 from quintet.loop import journal
@@ -16,6 +19,7 @@ from quintet.loop.record.responses import EXCERPT, LONGEST_REPLY, blocks, excerp
 from quintet.loop.record.store import RunStore
 from quintet.loop.run.tokens import Spent
 from quintet.loop.run.waiting import Prompt, Reply, Request, ResponseWaiter
+from quintet.roles import PEER_PROGRAMMER, TESTER
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,7 @@ class AgentTurn:
     waiter: ResponseWaiter
 
     def run(self) -> None:
-        """Carry out the turn. The tester, asked again for its verdict, may also give no reply."""
+        """Carry out the turn. A role that is asked once more may also give no reply."""
         try:
             reply = self.send_and_wait()
         except (NoResponse, ResponseTimeout):
@@ -41,7 +45,7 @@ class AgentTurn:
 
     def send_and_wait(self) -> Reply:
         """Send the step's prompt, unless an earlier process has, and wait for the reply."""
-        step, prompts = self.step, Prompts(self.settings, self.task, self._state)
+        step, prompts = self.step, Prompts(self.settings, self.task, self._state, self._lost_tests())
         prompt = prompts.build(step)
         if self._state.dispatched != step.key:
             self.waiter.tokens.check(self._state.tokens_used, self.waiter.backend)
@@ -85,6 +89,8 @@ class AgentTurn:
         """Send the prompt; False where it may or may not have arrived."""
         step, responses = self.step, self.store.responses
         file = responses.keep_prompt(self._file_name, prompt).relative_to(responses.archive)
+        if lost := prompts.lost_tests.lines:
+            self.store.emit(journal.TestsLost(round=step.round, text=prompts.lost_tests.words, files=tuple(lost)))
         self.store.emit(
             journal.PromptSent(
                 step=step.key,
@@ -118,7 +124,7 @@ class AgentTurn:
 
     def _take(self, reply: Reply) -> None:
         """Archive, fold, save, and only then remove: at no moment is a reply in no safe place."""
-        step, responses, spent = self.step, self.store.responses, self._spent()
+        step, responses, spent, actions = self.step, self.store.responses, self._spent(), self._actions()
         with self.store.signals.deferred():
             number = self._state.sequence + 1
             if reply.is_long:
@@ -137,15 +143,20 @@ class AgentTurn:
                     file=kept.name,
                     tokens=spent.tokens,
                     cost=spent.cost,
+                    actions=actions,
                 )
             )
-            self.store.fold(step, Replied(text, whole, number, spent.total))
+            self.store.fold(step, Replied(text, whole, number, spent.total, actions))
             if reply.source == "file":
                 responses.drop(step.role)
 
     def _miss(self) -> None:
-        step, spent = self.step, self._spent()
-        self.store.emit(journal.ReplyMissed(step=step.key, role=step.role.name, tokens=spent.tokens, cost=spent.cost))
+        step, spent, actions = self.step, self._spent(), self._actions()
+        self.store.emit(
+            journal.ReplyMissed(
+                step=step.key, role=step.role.name, tokens=spent.tokens, cost=spent.cost, actions=actions
+            )
+        )
         self.store.fold(step, NoReply(spent.total))
 
     def _read_kept(self, path: Path) -> tuple[str, gate.Whole | None]:
@@ -167,6 +178,16 @@ class AgentTurn:
         return self.waiter.tokens.close(
             self.waiter.backend, self._state.terminals[role], self.settings.agents[role].model
         )
+
+    def _actions(self) -> TurnActions | None:
+        judges = self.step.role.reviews or self.step.role is TESTER
+        wait = judges and self.settings.require_actions
+        return self.waiter.actions.close(self.waiter.backend, self._terminal, wait=wait)
+
+    def _lost_tests(self) -> TestLosses:
+        """What the work tree has lost of its tests, for the reviewer of the code."""
+        reviews_code = self.step.role is PEER_PROGRAMMER and not self.step.again
+        return changed_tests.look(self.settings.wd, self._state.start_commit) if reviews_code else TestLosses()
 
     @property
     def _state(self) -> State:

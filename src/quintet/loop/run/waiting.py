@@ -30,6 +30,7 @@ from quintet.loop.journal import (
 )
 from quintet.loop.record.responses import LONGEST_REPLY, Look
 from quintet.loop.record.store import RunStore
+from quintet.loop.run.actions import ActionLedger
 from quintet.loop.run.clock import Clock
 from quintet.loop.run.retry import Backoff, retry
 from quintet.loop.run.tokens import TokenLedger
@@ -93,9 +94,15 @@ class ResponseWaiter:
     settings: Settings
     clock: Clock
     tokens: TokenLedger
+    actions: ActionLedger
     _typed: set[tuple[str, int]] = field(default_factory=set)
     """terminals into which somebody has typed, each with the turn before, that was told"""
     _others: Iterator[Role] = field(default_factory=lambda: itertools.cycle(ROLES))
+
+    def note_turn(self, terminal_id: str) -> None:
+        """Remember what a turn has cost and done, in a step that goes on with another turn."""
+        self.tokens.note(self.backend, terminal_id)
+        self.actions.note(self.backend, terminal_id)
 
     def wait_for_response_file(self, request: Request) -> Reply:
         """Wait until the agent has written its response and is at rest."""
@@ -295,7 +302,7 @@ class _Wait:
         if kept := self.store.responses.clear_irregular(role):
             what = "left a link or a directory in place of its response file"
             self.store.warn(f"{role} has {what}; it is kept as {kept.name}")
-        self.waiter.tokens.note(self.backend, terminal_id)  # the reminder begins another turn
+        self.waiter.note_turn(terminal_id)  # the reminder begins another one
         self.store.emit(Reminded(role=role.name, number=self.reminders))
         self.waiter.send(terminal_id, self.request.reminder, seconds=self._left())
         self.started, self.idle_since, self.armed_at = False, None, self.clock.now()

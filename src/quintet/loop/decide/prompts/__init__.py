@@ -5,14 +5,15 @@ import shlex
 from dataclasses import dataclass
 from typing import Final
 
+from quintet.changed_tests import TestLosses
 from quintet.config import Settings
 from quintet.layout import response_path_for
 from quintet.loop import journal
 from quintet.loop.decide import condense
 from quintet.loop.decide.flow import Ask, size_of
-from quintet.loop.decide.prompts.own import AGAIN, REMINDER, RESPONSE_FILE
+from quintet.loop.decide.prompts.own import ACTIONS, AGAIN, REMINDER, RESPONSE_FILE
 from quintet.loop.decide.prompts.texts import render
-from quintet.loop.decide.state import State
+from quintet.loop.decide.state import Again, State
 from quintet.loop.decide.task import Task
 from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, TESTER
 
@@ -27,11 +28,13 @@ class Prompts:
     settings: Settings
     task: Task
     state: State
+    lost_tests: TestLosses = TestLosses()
+    """what the work tree has lost of its tests"""
 
     def build(self, step: Ask) -> str:
         """The prompt of a step."""
         if step.again:
-            return self.build_verdict_prompt(step)
+            return self.build_again_prompt(step)
         builders = {
             ANALYST: self.build_analyst_prompt,
             PEER_ANALYST: self.build_analyst_review_prompt,
@@ -110,6 +113,7 @@ class Prompts:
             explore=self.explore_block_for(step),
             programmer_output=self.state.outputs[PROGRAMMER.output],
             test_feedback=self.state.feedback if step.round > 1 else "",
+            lost_tests="\n".join(f"- {line}" for line in self.lost_tests.lines),
             test_command=self.settings.project_test_cmd,
         )
 
@@ -122,8 +126,11 @@ class Prompts:
             open_notes=self.state.open_notes,
         )
 
-    def build_verdict_prompt(self, step: Ask) -> str:
-        return self._render(AGAIN, step)
+    def build_again_prompt(self, step: Ask) -> str:
+        """What a role gets whose reply does not count."""
+        if step.again is Again.VERDICT:
+            return self._render(AGAIN, step)
+        return self._render(ACTIONS, step, review="yes" if step.role.reviews else "")
 
     def build_reminder(self, step: Ask, prompt_file: str = "") -> str:
         """What an idle agent gets that wrote no response; it names the prompt's file where that may have got lost."""

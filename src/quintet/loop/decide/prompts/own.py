@@ -12,6 +12,7 @@ from quintet.program import program
 from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, TESTER
 
 AGAIN: Final = "tester_again"
+ACTIONS: Final = "nothing_done"
 REMINDER: Final = "reminder"
 RESPONSE_FILE: Final = "response_file"
 LIMITS: Final = ("round", "max_rounds", "cycle", "max_cycles", "min_cycles")
@@ -23,6 +24,7 @@ NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
     PEER_PROGRAMMER.output: ("programmer_output", RESPONSE_FILE),
     TESTER.output: ("scenario", RESPONSE_FILE),
     AGAIN: (RESPONSE_FILE,),
+    ACTIONS: ("review", RESPONSE_FILE),
     REMINDER: ("prompt_file", RESPONSE_FILE),
     RESPONSE_FILE: ("quoted_path", "marker"),
 }
@@ -32,6 +34,7 @@ VERDICTS: Final[Mapping[str, str]] = {
     PEER_PROGRAMMER.output: "REVIEW_RESULT:",
     TESTER.output: "RESULT:",
     AGAIN: "RESULT:",
+    ACTIONS: "RESULT:",
 }
 """the line that the reply is judged by; an agent that is not told of it never writes it"""
 
