@@ -25,6 +25,7 @@ from quintet.errors import (
 from quintet.loop.decide.flow import Ask
 from quintet.loop.journal import Event, GuardReleased, PermissionAsked, Reminded, ServerFault, StatusDoubted
 from quintet.loop.record.responses import EXCERPT, LONGEST_REPLY
+from quintet.loop.run.actions import ActionLedger
 from quintet.loop.run.retry import retry
 from quintet.loop.run.tokens import TokenLedger
 from quintet.loop.run.waiting import Reply, Request, ResponseWaiter
@@ -64,7 +65,8 @@ class Scene:
         self.events = self.store.events
         self.responses = self.store.responses
         self.path = self.responses.response_path_for(ANALYST)
-        self.waiter = ResponseWaiter(self.api, self.store, self.settings, self.clock, TokenLedger(self.settings))
+        ledgers = (TokenLedger(self.settings), ActionLedger(self.clock))
+        self.waiter = ResponseWaiter(self.api, self.store, self.settings, self.clock, *ledgers)
 
     def set(self, **changed: object) -> None:
         self.settings = self.waiter.settings = replace(self.settings, **changed)  # type: ignore[arg-type]

@@ -30,7 +30,8 @@ LONG_SUMMARY = PROGRAMMER_SUMMARY + "\n## Known limitations\nnone that anybody h
 
 
 def turns(*replies: str, think: float = 0.0) -> list[list[dict[str, Any]]]:
-    return [[*([{"think": think}] if think else []), {"reply": reply}] for reply in replies]
+    """A turn for each reply, in which a command is really run: an approval or a PASS would not count without one."""
+    return [[*([{"think": think}] if think else []), {"run": "ls"}, {"reply": reply}] for reply in replies]
 
 
 def story(think: float = 0.0) -> dict[str, Any]:

@@ -12,6 +12,7 @@ Mark = Callable[[str], str]
 TITLES: Final = {
     "": "What to do, and where",
     "limits": "Limits of the loop",
+    "guard": "What a verdict needs",
     "condensation": "What prompts carry along",
     "handoff": "Waiting for an agent",
     "post_processing": "After PASS",

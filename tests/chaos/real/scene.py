@@ -42,7 +42,7 @@ def scene(plan: Plan, log: Path) -> dict[str, Any]:
 
 
 def _turn(text: str, **more: Any) -> list[dict[str, Any]]:
-    return [{"think": THINK_SECONDS}, {"reply": f"{text}\nTurn {{turn}} of process {{pid}}.", **more}]
+    return [{"think": THINK_SECONDS}, {"run": "ls"}, {"reply": f"{text}\nTurn {{turn}} of process {{pid}}.", **more}]
 
 
 def _wrong(text: str, manner: str) -> list[dict[str, Any]]:
