@@ -52,7 +52,7 @@ DEFAULTS = {
     "post_processing.git_commit_comment": "", "notifications.ntfy_topic": "",
     "notifications.ntfy_url": "https://ntfy.sh", "cleanup_on_exit": False, "resume": None,
     "limits.max_tokens": 0, "prices": None, "limits.max_limit_wait": 21600.0, "handoff.recover_terminals": True,
-    "prompts_dir": "", "progress_seconds": 60.0,
+    "guard.require_actions": True, "prompts_dir": "", "progress_seconds": 60.0,
 }  # fmt: skip
 VARIABLES = {
     "API", "PROVIDER", "WD", "PROMPT", "PROMPT_FILE", "PROJECT_TEST_CMD", "VERIFY_CMD", "START_AGENT", "MAX_ROUNDS",
@@ -61,7 +61,7 @@ VARIABLES = {
     "CONDENSE_EXPLORE_ON_REPEAT", "CONDENSE_REVIEW_FEEDBACK", "MAX_FEEDBACK_LINES", "MAX_TEST_EVIDENCE_LINES",
     "STRICT_FILE_HANDOFF", "IDLE_GRACE_SECONDS", "RESPONSE_TIMEOUT", "MAX_FILE_REMINDERS", "AUTO_ACCEPT_PERMISSIONS",
     "POST_OPENSPEC_ARCHIVE", "POST_GIT_COMMIT", "POST_GIT_COMMIT_COMMENT", "NTFY_TOPIC", "NTFY_URL",
-    "CLEANUP_ON_EXIT", "RESUME", "STATE_FILE", "MAX_TOKENS", "PRICES", "RECOVER_TERMINALS",
+    "REQUIRE_ACTIONS", "CLEANUP_ON_EXIT", "RESUME", "STATE_FILE", "MAX_TOKENS", "PRICES", "RECOVER_TERMINALS",
     "MAX_LIMIT_WAIT", "PROMPTS_DIR", "PERMISSIONS", "PROGRESS_SECONDS",
 }  # fmt: skip
 

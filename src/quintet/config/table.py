@@ -134,7 +134,6 @@ class Settings:
         "how many of the four kinds of evidence an approval needs",
     )
     require_actions: bool = _row(
-        "REQUIRE_ACTIONS",
         "guard.require_actions",
         Flag(),
         True,
