@@ -19,9 +19,10 @@ from typing import NamedTuple
 
 from quintet.config import Settings
 from quintet.loop.decide import condense, gate
-from quintet.loop.decide.flow import Ask, Dispatched, Finished, Replied, apply, first_state, next_step
+from quintet.loop.decide.flow import apply, first_state, next_step
 from quintet.loop.decide.prompts import Prompts
 from quintet.loop.decide.state import State, TerminalRef
+from quintet.loop.decide.steps import Ask, Dispatched, Finished, Replied
 from quintet.loop.decide.task import Task
 from quintet.roles import ROLES, TESTER, Phase
 

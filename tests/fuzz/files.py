@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from quintet.config import Settings, load_settings, settings_as_json
 from quintet.config.table import AGENT_KINDS, TABLE
 from quintet.errors import QuintetError
-from quintet.loop.decide.flow import Ask, next_step
+from quintet.loop.decide.flow import next_step
 from quintet.loop.decide.prompts import Prompts
 from quintet.loop.decide.state import State, without_terminals
+from quintet.loop.decide.steps import Ask
 from quintet.loop.decide.task import Task, parse_task
 from quintet.loop.record.orphans import is_folder_name
 from quintet.loop.record.state_file import load_state, save_state

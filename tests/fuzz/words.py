@@ -8,10 +8,11 @@ from quintet.ansi import only_colours
 from quintet.api.status import TerminalStatus
 from quintet.config import Settings
 from quintet.loop.decide import condense, gate
-from quintet.loop.decide.flow import Ask, next_step
+from quintet.loop.decide.flow import next_step
 from quintet.loop.decide.markup import fences, normalise, unwrap
 from quintet.loop.decide.prompts import Prompts
 from quintet.loop.decide.state import State
+from quintet.loop.decide.steps import Ask
 from quintet.loop.decide.task import Task
 from quintet.loop.record.responses import Responses
 from quintet.providers.base import Provider

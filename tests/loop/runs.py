@@ -5,7 +5,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from quintet.config import Settings
-from quintet.loop.decide.flow import (
+from quintet.loop.decide.flow import apply, first_state
+from quintet.loop.decide.flow import next_step as following
+from quintet.loop.decide.prompts import Prompts
+from quintet.loop.decide.state import State, TerminalRef
+from quintet.loop.decide.steps import (
     Ask,
     Closed,
     CommandEnded,
@@ -19,12 +23,7 @@ from quintet.loop.decide.flow import (
     Outcome,
     Replied,
     Verify,
-    apply,
-    first_state,
 )
-from quintet.loop.decide.flow import next_step as following
-from quintet.loop.decide.prompts import Prompts
-from quintet.loop.decide.state import State, TerminalRef
 from quintet.loop.decide.task import Task
 from quintet.loop.journal import Event
 from quintet.roles import ROLES, Phase

@@ -9,8 +9,8 @@ from quintet.actions import ActionKind, TurnActions, action, bounded
 from quintet.api.backend import TerminalView
 from quintet.changed_tests import FileLoss, TestLosses
 from quintet.errors import PassingFault
-from quintet.loop.decide.flow import Ask
 from quintet.loop.decide.prompts import Prompts
+from quintet.loop.decide.steps import Ask
 from quintet.loop.run.actions import LAG_SECONDS, ActionLedger
 from quintet.roles import PEER_PROGRAMMER, PROGRAMMER, TESTER
 from tests.loop.runs import TASK, new_state, settings

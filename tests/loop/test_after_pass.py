@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from quintet.config import Settings
-from quintet.loop.decide.flow import Finished, FollowUp, apply, next_step
+from quintet.loop.decide.flow import apply, next_step
 from quintet.loop.decide.state import State, Status, Turn
+from quintet.loop.decide.steps import Finished, FollowUp
 from quintet.loop.journal import Noted, Warned
 from quintet.loop.run.after_pass import carry_out
 from quintet.loop.run.work_tree import head_commit, uncommitted

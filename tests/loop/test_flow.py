@@ -13,8 +13,10 @@ from quintet.config import Settings
 from quintet.layout import response_path_for
 from quintet.loop import journal
 from quintet.loop.decide.condense import condense_for_programmer, condense_for_tester
-from quintet.loop.decide.flow import (
-    NOT_THERE,
+from quintet.loop.decide.flow import NOT_THERE, apply, missing, next_step
+from quintet.loop.decide.prompts import BACK_REFERENCE
+from quintet.loop.decide.state import Again, State, Status, TerminalRef, Turn
+from quintet.loop.decide.steps import (
     Ask,
     CommandEnded,
     Dispatched,
@@ -24,12 +26,7 @@ from quintet.loop.decide.flow import (
     Retrying,
     TerminalsChanged,
     Verify,
-    apply,
-    missing,
-    next_step,
 )
-from quintet.loop.decide.prompts import BACK_REFERENCE
-from quintet.loop.decide.state import Again, State, Status, TerminalRef, Turn
 from quintet.loop.record.state_file import load_state, save_state
 from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, ROLES, TESTER, Phase, Role
 from tests.loop.runs import (

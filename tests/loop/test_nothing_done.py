@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from quintet.actions import ActionKind, TurnActions, action, bounded
 from quintet.loop import journal
-from quintet.loop.decide.flow import Ask, Finished, Replied, TerminalsChanged, apply, next_step
+from quintet.loop.decide.flow import apply, next_step
 from quintet.loop.decide.state import Again, Status, TerminalRef
+from quintet.loop.decide.steps import Ask, Finished, Replied, TerminalsChanged
 from quintet.roles import PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, TESTER, Phase, Role
 from tests.loop.runs import FAIL, PASS, REVISE, Played, Reply, approval, default_reply, new_state, play, settings
 

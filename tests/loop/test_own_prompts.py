@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from quintet.errors import PromptError
-from quintet.loop.decide.flow import Ask
 from quintet.loop.decide.prompts import Prompts
 from quintet.loop.decide.prompts import texts as prompt_texts
 from quintet.loop.decide.prompts.own import NEEDED, VERDICTS, check_own_texts, faults_of, known_slots
 from quintet.loop.decide.prompts.texts import shipped_texts, slots_of, text_of
 from quintet.loop.decide.state import Again
+from quintet.loop.decide.steps import Ask
 from quintet.roles import ANALYST, PROGRAMMER, ROLES, TESTER
 from tests.loop.runs import TASK, new_state, settings
 

@@ -10,11 +10,11 @@ import pytest
 from quintet.config import Settings
 from quintet.errors import PromptError
 from quintet.layout import RESPONSE_DIR, response_path_for
-from quintet.loop.decide.flow import Ask
 from quintet.loop.decide.prompts import BACK_REFERENCE, NOTHING_YET, Prompts
 from quintet.loop.decide.prompts import texts as prompt_texts
 from quintet.loop.decide.prompts.texts import render
 from quintet.loop.decide.state import Again, State
+from quintet.loop.decide.steps import Ask
 from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, ROLES, TESTER, Role
 from tests.loop.runs import TASK, new_state, settings
 

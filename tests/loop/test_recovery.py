@@ -10,7 +10,7 @@ from quintet.api.status import FailureKind
 from quintet.config import Settings
 from quintet.errors import AgentError, RunError, TurnFailure
 from quintet.loop import journal
-from quintet.loop.decide.flow import Ask
+from quintet.loop.decide.steps import Ask
 from quintet.loop.run.recovery import LIMIT_PAUSES, LIMIT_SLACK, LOOK_SECONDS, MOST_REPLACEMENTS, PAUSES, Recovery
 from quintet.roles import ANALYST, PROGRAMMER
 from tests.stub.fake import FakeClock, store_in

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from quintet import files
 from quintet.errors import StateError
-from quintet.loop.decide.flow import Ask, Finished, next_step
+from quintet.loop.decide.flow import next_step
 from quintet.loop.decide.prompts import Prompts
 from quintet.loop.decide.state import TURNS, Again, State, Status, TerminalRef, Turn
+from quintet.loop.decide.steps import Ask, Finished
 from quintet.loop.record.state_file import LARGEST, load_state, put_aside, save_state
 from quintet.roles import ANALYST, ROLES, Phase
 from tests.loop.runs import TASK, settings

@@ -11,8 +11,8 @@ from quintet.api.backend import LaunchOptions, TerminalView
 from quintet.api.status import TerminalStatus
 from quintet.config import Settings
 from quintet.errors import ApiError, OutcomeUnknown, PassingFault, Refused, RunError, TerminalGone
-from quintet.loop.decide.flow import Ask
 from quintet.loop.decide.state import State, TerminalRef
+from quintet.loop.decide.steps import Ask
 from quintet.loop.journal import PermissionAsked, TerminalCreated, TerminalLost, Warned
 from quintet.loop.run.terminals import READY_SECONDS, RENAME_SECONDS, Terminals, end_session, end_terminals
 from quintet.roles import ANALYST, ROLES, Role

@@ -22,7 +22,7 @@ from quintet.errors import (
     TerminalGone,
     TurnFailure,
 )
-from quintet.loop.decide.flow import Ask
+from quintet.loop.decide.steps import Ask
 from quintet.loop.journal import Event, GuardReleased, PermissionAsked, Reminded, ServerFault, StatusDoubted
 from quintet.loop.record.responses import EXCERPT, LONGEST_REPLY
 from quintet.loop.run.actions import ActionLedger

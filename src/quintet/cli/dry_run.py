@@ -9,7 +9,7 @@ import click
 
 from quintet.cli.options import task_on_command_line
 from quintet.config import Settings, find_config, load_settings
-from quintet.loop.decide.flow import Ask
+from quintet.loop.decide.steps import Ask
 from quintet.loop.decide.task import title_of
 from quintet.loop.run.plan import Plan, plan
 from quintet.prose import hanging, plural

@@ -7,10 +7,11 @@ import pytest
 
 from quintet.layout import RESPONSE_DIR, response_path_for
 from quintet.loop.decide.condense import extract_review_notes, extract_test_evidence
-from quintet.loop.decide.flow import NOT_THERE, Ask, Finished, next_step
+from quintet.loop.decide.flow import NOT_THERE, next_step
 from quintet.loop.decide.gate import is_review_approved
 from quintet.loop.decide.prompts import BACK_REFERENCE, Prompts
 from quintet.loop.decide.state import State, Status
+from quintet.loop.decide.steps import Ask, Finished
 from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, ROLES, TESTER, Phase, Role
 from tests.loop.runs import FAIL, PASS, TASK, WD, default_reply, new_state, play, scripted, settings
 

@@ -8,8 +8,8 @@ import pytest
 from quintet.config import Settings
 from quintet.errors import StateError
 from quintet.layout import STATE_FILE, STATE_POINTER
-from quintet.loop.decide.flow import Ask, Dispatched, Replied, Stopped
 from quintet.loop.decide.state import State
+from quintet.loop.decide.steps import Ask, Dispatched, Replied, Stopped
 from quintet.loop.journal import Noted, RunStarted, Warned
 from quintet.loop.record.signals import Signals
 from quintet.loop.record.state_file import load_project_state, load_state, save_state, state_file_of

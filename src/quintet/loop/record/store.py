@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 from quintet.config import Settings
 from quintet.layout import JOURNAL
 from quintet.loop.decide import flow
-from quintet.loop.decide.flow import Outcome, Step
 from quintet.loop.decide.state import State
+from quintet.loop.decide.steps import Outcome, Step
 from quintet.loop.journal import Event, Noted, RunResumed, RunStarted, RunStopped, Warned
 from quintet.loop.record.journal_file import Journal
 from quintet.loop.record.lock import sign_again

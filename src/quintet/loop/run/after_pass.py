@@ -11,7 +11,7 @@ from typing import Final
 from quintet import command, git
 from quintet.config import Settings
 from quintet.layout import TMP
-from quintet.loop.decide.flow import ArchiveChange, Commit, FollowUp, FollowUpEnded, FollowUpResult, Marked
+from quintet.loop.decide.steps import ArchiveChange, Commit, FollowUp, FollowUpEnded, FollowUpResult, Marked
 from quintet.loop.decide.task import title_of
 from quintet.loop.journal import Noted, Warned
 from quintet.loop.run.work_tree import SECONDS, head_commit, never_committed, run_git

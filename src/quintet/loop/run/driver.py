@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 from quintet.config import Settings
 from quintet.errors import QuintetError, StateError, TokensUsedUp
 from quintet.loop.decide import flow
-from quintet.loop.decide.flow import Ask, Closed, Finished, FollowUp, Resumed, Step, Stopped, TerminalsEnded, Verify
 from quintet.loop.decide.state import State, Status, has_all_terminals
+from quintet.loop.decide.steps import Ask, Closed, Finished, FollowUp, Resumed, Step, Stopped, TerminalsEnded, Verify
 from quintet.loop.decide.task import Task, given_task, saved_task
 from quintet.loop.journal import Event, RunFinished, RunResumed, RunStarted, RunStopped, Warned
 from quintet.loop.record.lock import directory_lock
@@ -18,10 +18,10 @@ from quintet.loop.record.orphans import is_folder_name
 from quintet.loop.record.signals import Interrupted, Signals
 from quintet.loop.record.store import Listener, RunStore
 from quintet.loop.run import after_pass
+from quintet.loop.run.agent_steps import AgentSteps
 from quintet.loop.run.clock import Clock, RealClock
 from quintet.loop.run.connection import Connect, ServerConnection
 from quintet.loop.run.resume import Found, archive_previous, can_resume, check_task, find_saved, new_run_id
-from quintet.loop.run.steps import AgentSteps
 from quintet.loop.run.terminals import Terminals, end_run
 from quintet.loop.run.work_tree import dirty_paths, head_commit, uncommitted
 from quintet.prose import plural

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from quintet.config import Settings
 from quintet.errors import RunError, StateError
 from quintet.loop.decide import flow
-from quintet.loop.decide.flow import Ask, Step
 from quintet.loop.decide.prompts import Prompts
 from quintet.loop.decide.prompts.own import check_own_texts
 from quintet.loop.decide.state import State
+from quintet.loop.decide.steps import Ask, Step
 from quintet.loop.decide.task import given_task, saved_task
 from quintet.loop.record.state_file import load_state
 from quintet.loop.run.resume import check_task, not_resumable_reason

@@ -8,7 +8,7 @@ from quintet.api.status import FailureKind
 from quintet.config import Settings
 from quintet.errors import QuintetError, RunError, TurnFailure
 from quintet.loop import journal
-from quintet.loop.decide.flow import Ask
+from quintet.loop.decide.steps import Ask
 from quintet.loop.record.store import RunStore
 from quintet.loop.run.clock import Clock
 from quintet.program import program

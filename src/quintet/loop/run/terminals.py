@@ -10,8 +10,8 @@ from quintet.api.backend import Backend, LaunchOptions, TerminalView
 from quintet.api.status import AT_REST, TerminalStatus
 from quintet.config import Settings
 from quintet.errors import ApiError, RunError, TerminalGone
-from quintet.loop.decide.flow import Step, TerminalsChanged
 from quintet.loop.decide.state import State, TerminalRef, has_all_terminals
+from quintet.loop.decide.steps import Step, TerminalsChanged
 from quintet.loop.journal import PermissionAsked, TerminalCreated, TerminalLost
 from quintet.loop.record.store import RunStore
 from quintet.loop.run.clock import Clock

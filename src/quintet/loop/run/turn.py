@@ -11,9 +11,9 @@ from quintet.config import Settings
 from quintet.errors import ApiError, NoResponse, OutcomeUnknown, ResponseTimeout
 from quintet.loop import journal
 from quintet.loop.decide import gate
-from quintet.loop.decide.flow import Arrived, Ask, Dispatched, FileArchived, NoReply, NotSent, Replied
 from quintet.loop.decide.prompts import Prompts
 from quintet.loop.decide.state import State
+from quintet.loop.decide.steps import Arrived, Ask, Dispatched, FileArchived, NoReply, NotSent, Replied
 from quintet.loop.decide.task import Task
 from quintet.loop.record.responses import EXCERPT, LONGEST_REPLY, blocks, excerpt
 from quintet.loop.record.store import RunStore

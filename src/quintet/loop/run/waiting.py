@@ -19,7 +19,7 @@ from quintet.errors import (
     ResponseTimeout,
     TurnFailure,
 )
-from quintet.loop.decide.flow import Arrived, Ask
+from quintet.loop.decide.steps import Arrived, Ask
 from quintet.loop.journal import (
     GuardReleased,
     HandTyped,

@@ -10,10 +10,11 @@ from quintet.config import Settings
 from quintet.layout import response_path_for
 from quintet.loop import journal
 from quintet.loop.decide import condense
-from quintet.loop.decide.flow import Ask, size_of
+from quintet.loop.decide.flow import size_of
 from quintet.loop.decide.prompts.own import ACTIONS, AGAIN, REMINDER, RESPONSE_FILE
 from quintet.loop.decide.prompts.texts import render
 from quintet.loop.decide.state import Again, State
+from quintet.loop.decide.steps import Ask
 from quintet.loop.decide.task import Task
 from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, TESTER
 

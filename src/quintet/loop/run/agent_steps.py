@@ -6,7 +6,7 @@ from quintet import command
 from quintet.api.backend import Backend
 from quintet.config import Settings
 from quintet.errors import AgentError, QuintetError, Refused, TerminalGone, TurnFailure
-from quintet.loop.decide.flow import Ask, CommandEnded, Retrying, Verify
+from quintet.loop.decide.steps import Ask, CommandEnded, Retrying, Verify
 from quintet.loop.decide.task import Task
 from quintet.loop.record.store import RunStore
 from quintet.loop.run.actions import ActionLedger

@@ -1,0 +1,206 @@
+"""The steps of a run and their outcomes: what `flow` decides on, and what carrying it out can come to."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar, Final
+
+from quintet.actions import TurnActions
+from quintet.config import Settings
+from quintet.loop import journal
+from quintet.loop.decide import gate
+from quintet.loop.decide.state import Again, Status, TerminalRef
+from quintet.roles import Role
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Send an agent its prompt and wait for the reply."""
+
+    role: Role
+    round: int
+    cycle: int = 1
+    again: Again = Again.NO
+    """why the role is asked once more; at most once in a step, whatever the reason"""
+
+    @property
+    def key(self) -> str:
+        """The step's name within its run."""
+        return f"{self.round}-{self.cycle}-{self.role.output}{'-again' if self.again else ''}"
+
+
+@dataclass(frozen=True)
+class Verify:
+    """Run the user's command, which has the last word on a PASS."""
+
+    round: int
+    command: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.round}-verify"
+
+
+@dataclass(frozen=True)
+class FollowUp:
+    """Something that the settings ask for after a PASS."""
+
+    mark: str = ""
+    """saved before it is done, so that a restart can tell whether it was done; empty: it has not begun"""
+    key: ClassVar[str] = ""
+
+
+class ArchiveChange(FollowUp):
+    """Archive the task's OpenSpec change. The mark is its name."""
+
+    key = "archive_change"
+
+
+class Commit(FollowUp):
+    """Commit the work tree. The mark is the commit before it."""
+
+    key = "commit"
+
+
+AFTER_PASS: Final[tuple[tuple[type[FollowUp], Callable[[Settings], bool]], ...]] = (
+    (ArchiveChange, lambda settings: settings.post_openspec_archive),
+    (Commit, lambda settings: settings.post_git_commit),
+)
+"""what follows a PASS, in order, and whether the settings ask for it"""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The run is over, but for closing it."""
+
+    status: Status
+    key: ClassVar[str] = ""
+
+
+Step = Ask | Verify | FollowUp | Finished
+
+
+@dataclass(frozen=True)
+class Dispatched:
+    """The prompt of a step is about to be sent."""
+
+    at: int
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """The prompt has reached its agent for certain."""
+
+
+@dataclass(frozen=True)
+class NotSent:
+    """The prompt cannot have reached its agent."""
+
+
+@dataclass(frozen=True)
+class Replied:
+    """The agent's reply is in the archive."""
+
+    text: str
+    whole: gate.Whole | None = None
+    """where the text is only an excerpt"""
+    sequence: int = 0
+    """the number of its file in the archive"""
+    tokens: int = 0
+    """what the turn has used"""
+    actions: TurnActions | None = None
+    """what the agent did in its turn, where a record tells"""
+
+
+@dataclass(frozen=True)
+class NoReply:
+    """A role that was asked once more gave no answer."""
+
+    tokens: int = 0
+
+
+@dataclass(frozen=True)
+class Retrying:
+    """The turn has ended without an answer, and the prompt is to be sent once more."""
+
+
+@dataclass(frozen=True)
+class CommandEnded:
+    """The user's command has ended."""
+
+    exit_code: int
+    output: str
+    file: str = ""
+    """the output in the archive"""
+    sequence: int = 0
+    """the number of that file"""
+
+
+@dataclass(frozen=True)
+class Marked:
+    """Something after the PASS is about to be done."""
+
+    mark: str
+
+
+class FollowUpResult(StrEnum):
+    """What came of something after the PASS."""
+
+    DONE = "done"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class FollowUpEnded:
+    """Something after the PASS is over."""
+
+    result: FollowUpResult
+    events: tuple[journal.Event, ...] = ()
+    """what to tell of it"""
+
+
+@dataclass(frozen=True)
+class TerminalsChanged:
+    """Terminals were started, or others stand in for lost ones; all five, as they are now."""
+
+    terminals: Mapping[str, TerminalRef]
+    session_name: str
+
+
+@dataclass(frozen=True)
+class TerminalsEnded:
+    """All terminals were ended; the run goes on with new ones."""
+
+
+@dataclass(frozen=True)
+class FileArchived:
+    """An old response file was moved to the archive."""
+
+    sequence: int
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """The saved run goes on."""
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """The run stops before its end."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Closed:
+    """Everything is done."""
+
+    sequence: int
+    """the number of the last file in the archive"""
+
+
+RunOutcome = TerminalsChanged | TerminalsEnded | FileArchived | Resumed | Stopped
+"""what can happen in any step"""
+TurnOutcome = Dispatched | Arrived | NotSent | Replied | NoReply | Retrying
+Outcome = RunOutcome | TurnOutcome | CommandEnded | Marked | FollowUpEnded | Closed
