@@ -1,5 +1,6 @@
 """Every file and folder name of a project and of its runs, spelled once."""
 
+import os
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +29,17 @@ CHANGES: Final = "changes.json"
 """what a run has changed in the repository, kept at its end"""
 REPORT_MARKDOWN: Final = "report.md"
 REPORT_HTML: Final = "report.html"
+
+
+def user_state_folder() -> Path:
+    """What Quintet keeps for this user outside of all projects."""
+    state = os.environ.get("XDG_STATE_HOME", "")
+    return (Path(state) if state.startswith("/") else Path.home() / ".local" / "state") / "quintet"
+
+
+def record_folder(run_id: str) -> Path:
+    """What Quintet keeps of a run where its agents have nothing to do: the truth, of which the archive is a copy."""
+    return user_state_folder() / "records" / run_id
 
 
 def run_folder(wd: Path, run_id: str) -> Path:

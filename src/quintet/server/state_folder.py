@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from quintet.errors import ServerError
+from quintet.layout import user_state_folder
 from quintet.server.names import LONGEST_NAME, is_session_name
 
 PROJECT: Final = "project"
@@ -71,8 +72,7 @@ class StateFolder:
 
 def default_root() -> Path:
     """The default folder: below the user's state directory, because the run-time one is removed with the last login."""
-    state = os.environ.get("XDG_STATE_HOME", "")
-    root = (Path(state) if state.startswith("/") else Path.home() / ".local" / "state") / "quintet"
+    root = user_state_folder()
     if len(os.fsencode(root / "s")) + 1 + LONGEST_NAME <= _LONGEST_SOCKET:
         return root
     digest = hashlib.sha256(os.fsencode(root)).hexdigest()[:8]
