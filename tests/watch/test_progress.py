@@ -80,3 +80,13 @@ def test_a_run_says_who_is_at_work() -> None:
         code, output = project.call("run", "--plain", PROGRESS_SECONDS="0.3", MAX_ROUNDS="1")
     assert code == 1, output
     assert "analyst has been at work for 1 s" in output
+
+
+def test_who_watches_is_told_as_often_as_the_settings_say() -> None:
+    with scripted(story(think=1.5)) as project:
+        run = project.start("run", "--plain", MAX_ROUNDS="1")
+        project.until_there("*/journal.jsonl")
+        code, output = project.call("watch", "--plain", PROGRESS_SECONDS="0.3")
+        run.communicate(timeout=60)
+    assert code == 0, output
+    assert "has been at work for 1 s" in output

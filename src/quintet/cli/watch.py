@@ -1,10 +1,12 @@
 """`quintet watch`: a run that was started elsewhere, live."""
 
+import os
 import time
 from pathlib import Path
 from typing import Final
 
-from quintet.config import Settings
+from quintet.config import Settings, load_settings
+from quintet.errors import ConfigError
 from quintet.layout import JOURNAL
 from quintet.watch.console.console import open_console
 from quintet.watch.runs.folders import JournalTail, find_run, with_process_status
@@ -20,7 +22,7 @@ def watch(run: str | None, wd: Path, plain: bool, as_json: bool) -> int:
     folder = find_run(wd, run)
     tail = JournalTail(folder / JOURNAL)
     try:
-        with open_console(wd, plain=plain, as_json=as_json, progress_seconds=Settings().progress_seconds) as show:
+        with open_console(wd, plain=plain, as_json=as_json, progress_seconds=_progress_seconds(wd)) as show:
             show.title(task_title(folder, folder.name))
             while True:
                 # asked before the journal is read, so that what the run wrote last is not missed
@@ -36,3 +38,11 @@ def watch(run: str | None, wd: Path, plain: bool, as_json: bool) -> int:
                 time.sleep(POLL_SECONDS)
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def _progress_seconds(wd: Path) -> float:
+    """The project's setting; settings that cannot be read keep nobody from watching."""
+    try:
+        return load_settings(None, os.environ, {"wd": str(wd)}, Path.cwd()).settings.progress_seconds
+    except ConfigError:
+        return Settings.progress_seconds
