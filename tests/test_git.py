@@ -8,7 +8,7 @@ import pytest
 
 from quintet import git
 from quintet.errors import GitError
-from tests.loop.test_command import gone
+from tests.test_command import gone
 
 
 @pytest.fixture
