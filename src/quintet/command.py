@@ -65,6 +65,8 @@ def run(
             code = TIMED_OUT
         except OSError as error:
             return Outcome(NOT_FOUND, f"{error.filename}: {error.strerror}")
+        except ValueError as error:  # a null byte, or half a character
+            return Outcome(NOT_FOUND, f"it cannot be run: {error}")
         finally:
             if process is not None:
                 end_group(process)

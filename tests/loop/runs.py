@@ -5,14 +5,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from quintet.config import Settings
+from quintet.loop.decide.checks import CheckResult
 from quintet.loop.decide.flow import apply, first_state
 from quintet.loop.decide.flow import next_step as following
 from quintet.loop.decide.prompts import Prompts
 from quintet.loop.decide.state import State, TerminalRef
 from quintet.loop.decide.steps import (
     Ask,
+    ChecksEnded,
     Closed,
-    CommandEnded,
     Dispatched,
     Finished,
     FollowUp,
@@ -99,7 +100,7 @@ def play(
         outcome: Outcome
         if isinstance(step, Verify):
             played.verified += 1
-            outcome = CommandEnded(exit_code, "output of the command")
+            outcome = ChecksEnded((CheckResult(step.checks[0], exit_code, "output of the command"),))
         elif isinstance(step, FollowUp):
             outcome = FollowUpEnded(FollowUpResult.DONE) if step.mark else Marked("a mark")
         else:

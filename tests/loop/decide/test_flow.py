@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from quintet.config import Settings
 from quintet.layout import response_path_for
 from quintet.loop import journal
+from quintet.loop.decide.checks import Check
 from quintet.loop.decide.condense import condense_for_programmer, condense_for_tester
 from quintet.loop.decide.flow import NOT_THERE, apply, missing, next_step
 from quintet.loop.decide.prompts import BACK_REFERENCE
 from quintet.loop.decide.state import Again, State, Status, TerminalRef, Turn
 from quintet.loop.decide.steps import (
     Ask,
-    CommandEnded,
+    ChecksEnded,
     Dispatched,
     Finished,
     NoReply,
@@ -236,7 +237,7 @@ def test_a_refuted_pass_is_the_feedback_of_the_next_round() -> None:
 def test_a_command_that_was_taken_out_of_the_config_is_not_waited_for() -> None:
     outputs = {role.output: "x" for role in ROLES}
     state = State(current_phase=Phase.TESTER, turn=Turn.VERIFY, outputs=outputs)
-    assert next_step(state, settings(verify_cmd="c")) == Verify(1, "c")
+    assert next_step(state, settings(verify_cmd="c")) == Verify(1, (Check("c", "c"),))
     assert next_step(state, settings()) == Finished(Status.PASS)
 
 
@@ -258,8 +259,8 @@ def test_a_finished_run_stays_finished(status: Status) -> None:
     ("step", "outcome"),
     [
         (Ask(ANALYST, 1), NoReply()),
-        (Ask(ANALYST, 1), CommandEnded(0, "")),
-        (Verify(1, "c"), Replied("x")),
+        (Ask(ANALYST, 1), ChecksEnded(())),
+        (Verify(1, ()), Replied("x")),
         (Finished(Status.PASS), Dispatched(1)),
     ],
 )

@@ -10,6 +10,7 @@ from typing import Final
 from quintet.config import Settings
 from quintet.loop import journal
 from quintet.loop.decide import condense, gate
+from quintet.loop.decide.checks import all_checks
 from quintet.loop.decide.evidence import did_work
 from quintet.loop.decide.gate import Verdict
 from quintet.loop.decide.markup import normalise
@@ -19,8 +20,8 @@ from quintet.loop.decide.steps import (
     ArchiveChange,
     Arrived,
     Ask,
+    ChecksEnded,
     Closed,
-    CommandEnded,
     Commit,
     Dispatched,
     FileArchived,
@@ -89,9 +90,8 @@ def next_step(state: State, settings: Settings) -> Step:
         return Finished(Status.FAIL)
     state = _with_input(state)
     if state.turn is Turn.VERIFY:
-        if settings.verify_cmd:
-            return Verify(state.current_round, settings.verify_cmd)
-        return _after_pass(state, settings)
+        checks = all_checks(state.prompt, settings)
+        return Verify(state.current_round, checks) if checks else _after_pass(state, settings)
     role = REVIEWER[state.current_phase] if state.turn is Turn.REVIEW else WORKER[state.current_phase]
     cycle = min(state.cycle, settings.max_review_cycles)
     return Ask(role, state.current_round, cycle, state.again)
@@ -111,8 +111,8 @@ def apply(state: State, step: Step, outcome: Outcome, settings: Settings) -> App
             return _run_changed(state, step, outcome), ()
         case Ask(), Dispatched() | Arrived() | NotSent() | Replied() | NoReply() | Retrying():
             return _turn_changed(state, step, outcome, settings)
-        case Verify(command=command), CommandEnded():
-            return _verified(_archived(state, outcome.sequence), command, outcome, settings)
+        case Verify(), ChecksEnded():
+            return _verified(_archived(state, outcome.sequence), outcome, settings)
         case FollowUp(), Marked(mark):
             return replace(state, turn=Turn.PASSED, mark=mark), ()
         case FollowUp(), FollowUpEnded(result):
@@ -312,27 +312,28 @@ def _decided(state: State, verdict: Verdict, report: str, settings: Settings) ->
     event = _test_event(state, verdict, "the tester's verdict")
     if verdict is Verdict.FAIL:
         return _failed(state, report, settings, event)
-    if settings.verify_cmd:
-        return replace(state, turn=Turn.VERIFY), (event,)
-    return replace(state, turn=Turn.PASSED), (event,)
+    turn = Turn.VERIFY if all_checks(state.prompt, settings) else Turn.PASSED
+    return replace(state, turn=turn), (event,)
 
 
-def _verified(state: State, command: str, done: CommandEnded, settings: Settings) -> Applied:
-    event = journal.Verified(round=state.current_round, command=command, exit_code=done.exit_code, file=done.file)
-    if done.exit_code == 0:
-        return replace(state, turn=Turn.PASSED), (event,)
-    report = (
-        f"RESULT: FAIL\nEVIDENCE:\nThe tester said PASS, but this command ended with exit code {done.exit_code}:\n"
-        f"    {command}\nIts output:\n{done.output.strip() or '(none)'}"
-    )
-    return _failed(state, report, settings, event)
+def _verified(state: State, done: ChecksEnded, settings: Settings) -> Applied:
+    events = [
+        journal.Verified(
+            round=state.current_round, command=result.check.title, exit_code=result.exit_code, file=result.file
+        )
+        for result in done.results
+    ]
+    if done.last.passed:
+        return replace(state, turn=Turn.PASSED), tuple(events)
+    said = f"The tester said PASS, but this check ended with exit code {done.last.exit_code}:"
+    return _failed(state, f"RESULT: FAIL\nEVIDENCE:\n{said}\n{done.last.evidence}", settings, *events)
 
 
-def _failed(state: State, report: str, settings: Settings, event: journal.Event) -> Applied:
+def _failed(state: State, report: str, settings: Settings, *judged: journal.Event) -> Applied:
     """The programmer of the next round gets the evidence; the analyst's work stands."""
     last = state.current_round >= settings.max_rounds
     state = replace(state, feedback=condense.extract_test_evidence(report, settings))
-    events = (event, journal.RoundFailed(round=state.current_round, last=last))
+    events = (*judged, journal.RoundFailed(round=state.current_round, last=last))
     if last:
         return replace(state, turn=Turn.FAILED), events
     done = state.outputs[PROGRAMMER.output]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from quintet.loop.decide.markup import normalise
+from quintet.loop.decide.verify_blocks import INFO, LONGEST_SCRIPT, Block, Blocks, find_blocks, looks_like_one
 
 EXPLORE_HEADER: Final = "*** ORIGINAL EXPLORE SUMMARY ***"
 SCENARIO_HEADER: Final = "*** SCENARIO TEST ***"
@@ -75,7 +76,7 @@ def sections_of(text: str) -> Sections:
 def lint(text: str) -> list[Finding]:
     """All that is wrong with a task file; what a run would be refused for comes first."""
     found = sections_of(text)
-    errors = [*_missing(found), *_blanks(found)]
+    errors = [*_missing(found), *_blanks(found), *_bad_blocks(found)]
     return errors or list(_doubts(found))
 
 
@@ -107,6 +108,36 @@ def _blanks(found: Sections) -> Iterator[Finding]:
             yield Finding(number, f"a blank of the template is left: {blank[0]}")
 
 
+def _blocks(found: Sections) -> Blocks:
+    return find_blocks(found.lines, found.span(SCENARIO_HEADER)) if found.has(SCENARIO_HEADER) else Blocks((), ())
+
+
+def _bad_blocks(found: Sections) -> Iterator[Finding]:
+    for block in _blocks(found).found:
+        if wrong := _wrong_with(block):
+            yield Finding(block.line + 1, f"the {INFO} block {wrong}")
+
+
+def _wrong_with(block: Block) -> str:
+    if not block.is_closed:
+        return "is not closed; end it with a line of the same marks, indented like its first"
+    if block.is_empty:
+        return "is empty; write the commands that have to succeed, or remove it"
+    if block.cannot_be_run:
+        return f"is no script: it holds a null byte, or more than {LONGEST_SCRIPT:,} bytes"
+    return ""
+
+
+def _missed_blocks(found: Sections) -> Iterator[Finding]:
+    """What somebody may believe to be run, and is not."""
+    span = found.span(SCENARIO_HEADER)
+    for number in _blocks(found).missed:
+        yield _doubt(number + 1, f'this opens no {INFO} block; the marks stand alone on their line with "{INFO}"')
+    for number, line in enumerate(found.lines):
+        if number not in span and looks_like_one(line):
+            yield _doubt(number + 1, f'a {INFO} block is run only below "{SCENARIO_HEADER}"')
+
+
 def _doubts(found: Sections) -> Iterator[Finding]:
     begin = min(places[0] for places in found.places.values())
     for number in range(begin):
@@ -119,8 +150,9 @@ def _doubts(found: Sections) -> Iterator[Finding]:
     body = found.body(SCENARIO_HEADER)
     if not _ACTION.search(body):
         yield _doubt(scenario, "the scenario names nothing to run; say which command to run or what to do")
-    if not _EXPECTED.search(body):
+    if not _EXPECTED.search(body) and not _blocks(found).found:
         yield _doubt(scenario, "the scenario has no expected result; say what must come out (Expected: ...)")
+    yield from _missed_blocks(found)
     for number, line in enumerate(found.lines, 1):
         if mark := _UNFINISHED.search(line):
             yield _doubt(number, f'"{mark[0]}" looks unfinished')

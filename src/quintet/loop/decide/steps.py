@@ -9,6 +9,7 @@ from quintet.actions import TurnActions
 from quintet.config import Settings
 from quintet.loop import journal
 from quintet.loop.decide import gate
+from quintet.loop.decide.checks import Check, CheckResult
 from quintet.loop.decide.state import Again, Status, TerminalRef
 from quintet.roles import Role
 
@@ -31,10 +32,10 @@ class Ask:
 
 @dataclass(frozen=True)
 class Verify:
-    """Run the user's command, which has the last word on a PASS."""
+    """Run the checks, which have the last word on a PASS; the first that fails is the last that runs."""
 
     round: int
-    command: str
+    checks: tuple[Check, ...]
 
     @property
     def key(self) -> str:
@@ -125,15 +126,16 @@ class Retrying:
 
 
 @dataclass(frozen=True)
-class CommandEnded:
-    """The user's command has ended."""
+class ChecksEnded:
+    """The checks have run, up to the first that failed."""
 
-    exit_code: int
-    output: str
-    file: str = ""
-    """the output in the archive"""
+    results: tuple[CheckResult, ...]
     sequence: int = 0
-    """the number of that file"""
+    """the number of the last file in the archive"""
+
+    @property
+    def last(self) -> CheckResult:
+        return self.results[-1]
 
 
 @dataclass(frozen=True)
@@ -203,4 +205,4 @@ class Closed:
 RunOutcome = TerminalsChanged | TerminalsEnded | FileArchived | Resumed | Stopped
 """what can happen in any step"""
 TurnOutcome = Dispatched | Arrived | NotSent | Replied | NoReply | Retrying
-Outcome = RunOutcome | TurnOutcome | CommandEnded | Marked | FollowUpEnded | Closed
+Outcome = RunOutcome | TurnOutcome | ChecksEnded | Marked | FollowUpEnded | Closed

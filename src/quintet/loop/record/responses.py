@@ -197,10 +197,11 @@ class Responses:
         self.write(target, text)
         return target
 
-    def keep_output(self, sequence: int, command: str, exit_code: int, output: str) -> Path:
-        """Write what the user's command has said, which has the last word on a PASS."""
+    def keep_output(self, sequence: int, script: str, exit_code: int, output: str) -> Path:
+        """Write what a check has said."""
         target = self.archive / f"{sequence:03d}-verify.md"
-        self.write(target, f"$ {command}\n{output.rstrip()}\n\n(exit code {exit_code})\n")
+        shown = "\n".join(f"$ {line}" for line in script.strip().split("\n"))
+        self.write(target, f"{shown}\n{output.rstrip()}\n\n(exit code {exit_code})\n")
         return target
 
     def write(self, target: Path, text: str) -> None:

@@ -1,15 +1,15 @@
-"""The steps that need agents: a turn of one of them, or the user's command that has the last word on a PASS."""
+"""The steps that need agents: a turn of one of them, or the checks that have the last word on a PASS."""
 
 from dataclasses import dataclass
 
-from quintet import command
 from quintet.api.backend import Backend
 from quintet.config import Settings
 from quintet.errors import AgentError, QuintetError, Refused, TerminalGone, TurnFailure
-from quintet.loop.decide.steps import Ask, CommandEnded, Retrying, Verify
+from quintet.loop.decide.steps import Ask, Retrying, Verify
 from quintet.loop.decide.task import Task
 from quintet.loop.record.store import RunStore
 from quintet.loop.run.actions import ActionLedger
+from quintet.loop.run.checks import run_checks
 from quintet.loop.run.clock import Clock
 from quintet.loop.run.recovery import Recovery
 from quintet.loop.run.terminals import Terminals
@@ -39,7 +39,7 @@ class AgentSteps:
     def carry_out(self, step: Ask | Verify) -> None:
         """Carry out a step, or a part of it after which it is tried again."""
         if isinstance(step, Verify):
-            self._verify(step)
+            run_checks(step, self.settings, self.store)
         else:
             self._ask(step)
 
@@ -60,13 +60,3 @@ class AgentSteps:
             raise error
         self.recovery.check_replaceable(step, error)
         self.terminals.replace_lost(step, lost)
-
-    def _verify(self, step: Verify) -> None:
-        """Run the user's command, and keep what it says."""
-        self.store.note(f"the tester's PASS is verified with `{step.command}`")
-        seconds, deferred = self.settings.response_timeout, self.store.signals.deferred
-        outcome = command.run(step.command, self.settings.wd, seconds, shield=deferred)
-        with deferred():
-            number = self.store.state.sequence + 1
-            kept = self.store.responses.keep_output(number, step.command, outcome.exit_code, outcome.output)
-            self.store.fold(step, CommandEnded(outcome.exit_code, outcome.output, kept.name, number))
