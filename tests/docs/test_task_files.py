@@ -14,8 +14,8 @@ TASK_FILES = DOCS / "task-files.md"
 EXAMPLES = [block.text for page in (TASK_FILES, README) for block in blocks(page) if block.mark == "task"]
 
 
-def test_there_are_three() -> None:
-    assert len(EXAMPLES) == 3
+def test_there_are_four() -> None:
+    assert len(EXAMPLES) == 4
 
 
 @pytest.mark.parametrize("text", EXAMPLES, ids=lambda text: text.splitlines()[1])

@@ -9,6 +9,7 @@ import click
 
 from quintet.cli.options import task_on_command_line
 from quintet.config import Settings, find_config, load_settings
+from quintet.loop.decide.checks import all_checks
 from quintet.loop.decide.steps import Ask
 from quintet.loop.decide.task import title_of
 from quintet.loop.run.plan import Plan, plan
@@ -43,6 +44,7 @@ def _rows(settings: Settings, found: Plan, config: Path | None) -> list[tuple[st
         *(["the OpenSpec change is archived"] if settings.post_openspec_archive else []),
         *(["the work tree is committed"] if settings.post_git_commit else []),
     ]
+    checks = ", ".join(check.words for check in all_checks(found.task, settings))
     return [
         ("project", str(settings.wd)),
         ("settings", str(config) if config else "no config file; defaults, variables and options"),
@@ -55,7 +57,7 @@ def _rows(settings: Settings, found: Plan, config: Path | None) -> list[tuple[st
         *_permissions(settings),
         ("limits", _limits(settings)),
         ("terminals", f"at the server {settings.api}" if settings.api else "of the run's own, in tmux"),
-        ("verified", f"a PASS counts only if this agrees: {settings.verify_cmd}" if settings.verify_cmd else "no"),
+        ("verified", f"a PASS counts only if these agree: {checks}" if checks else "no"),
         ("after PASS", " and ".join(after) or "nothing more"),
     ]
 
