@@ -1,4 +1,7 @@
-"""The option `--scenarios`."""
+"""The option `--scenarios`, and a state directory for each test."""
+
+import tempfile
+from collections.abc import Iterator
 
 import pytest
 
@@ -15,3 +18,11 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
         return None
     print("\n".join(listing()))
     return 0
+
+
+@pytest.fixture(autouse=True)
+def state_directory(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let no test write into the user's own state directory; the path is short enough for a socket."""
+    with tempfile.TemporaryDirectory(prefix="q-", ignore_cleanup_errors=True) as folder:
+        monkeypatch.setenv("XDG_STATE_HOME", folder)
+        yield

@@ -14,7 +14,7 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.lstat().st_mode)
 
 
-WRITERS: dict[str, Callable[[Path, Path], None]] = {
+WRITERS: dict[str, Callable[[Path, Path], object]] = {
     "write": lambda path, below: files.write(path, "new", below),
     "write_new": lambda path, below: files.write_new(path, "new", below),
     "append_line": lambda path, below: files.append_line(path, "new\n", below),

@@ -68,8 +68,8 @@ def write_new(path: Path, content: str | bytes, below: Path | None = None, *, pr
             file.write(_encoded(content))
 
 
-def append_line(path: Path, line: str | bytes, below: Path | None = None, *, private: bool = True) -> None:
-    """Append a line in one write, on a line of its own even behind one that was torn."""
+def append_line(path: Path, line: str | bytes, below: Path | None = None, *, private: bool = True) -> int:
+    """Append a line in one write, on a line of its own even behind one that was torn; the size of the file then."""
     with _parent(path, below, private=private) as (folder, name):
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(_open_file(name, flags, folder, _file_mode(private)), "ab+") as file:
@@ -81,6 +81,7 @@ def append_line(path: Path, line: str | bytes, below: Path | None = None, *, pri
                 ending = b"\r\n" if data.endswith(b"\r\n") else b"\n"
                 data = data if file.read(1) == b"\n" else ending + data
             file.write(data)
+            return file.tell()
 
 
 def open_to_keep(path: Path) -> int:

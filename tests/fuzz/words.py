@@ -15,6 +15,7 @@ from quintet.loop.decide.state import State
 from quintet.loop.decide.steps import Ask
 from quintet.loop.decide.task import Task
 from quintet.loop.record.responses import Responses
+from quintet.loop.record.run_record import RunRecord
 from quintet.providers.base import Provider
 from quintet.providers.registry import find_provider, provider_names
 from quintet.providers.screen import Screen
@@ -68,7 +69,7 @@ def a_reply_travels_in_any_prompt(text: str) -> None:
 
 @holds("replies", as_bytes(replies))
 def a_response_file_is_read_or_says_nothing(data: bytes) -> None:
-    responses = Responses(FOLDER, "run")
+    responses = Responses(RunRecord(FOLDER, "run"))
     responses.ensure_response_dir()
     path = responses.response_path_for(ROLES[0])
     path.write_bytes(data)

@@ -12,11 +12,11 @@ from quintet.cli.dry_run import show_plan
 from quintet.cli.options import config_and_task, only_task, task_on_command_line
 from quintet.config import Settings, load_settings
 from quintet.execute import Result, RunSpec, execute
-from quintet.layout import JOURNAL, run_folder
 from quintet.loop.decide.task import title_of
 from quintet.loop.journal import Event, RunResumed
 from quintet.loop.record.journal_file import Journal
-from quintet.loop.record.state_file import load_state
+from quintet.loop.record.run_record import RunRecord
+from quintet.loop.record.saved_state import read_saved
 from quintet.prose import for_stream
 from quintet.watch.console.console import RunConsole, open_console
 from quintet.watch.console.pass_screen import pass_screen
@@ -74,7 +74,7 @@ def run(
 
 def _show_earlier(show: RunConsole, settings: Settings, run_id: str) -> None:
     """Show the title and the earlier events of a run that is continued."""
-    saved = load_state(settings.state_file)
+    saved = read_saved(settings.state_file, settings.wd).state
     if saved and saved.prompt.strip():
         show.title(title_of(saved.prompt))
-    show.earlier(list(Journal(run_folder(settings.wd, run_id) / JOURNAL).read())[:-1])
+    show.earlier(list(Journal.of(RunRecord(settings.wd, run_id)).read())[:-1])

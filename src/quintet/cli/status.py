@@ -7,10 +7,9 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from quintet.layout import JOURNAL
 from quintet.watch.console.live_view import LiveFrame
 from quintet.watch.dashboard.run_json import actions_json, run_json
-from quintet.watch.runs.folders import JournalTail, find_run, with_process_status
+from quintet.watch.runs.folders import find_run, follow, with_process_status
 from quintet.watch.runs.model import RUNNING
 from quintet.watch.runs.summary import task_title
 from quintet.watch.runs.terminal_status import terminal_statuses
@@ -21,7 +20,7 @@ _WIDTH, _LINES = 100, 30
 def status(run: str | None, wd: Path, as_json: bool) -> None:
     """Print the state of a run, as a picture or as JSON."""
     folder = find_run(wd, run)
-    tail = JournalTail(folder / JOURNAL)
+    tail = follow(folder)
     events = tail.read_new()
     seen = with_process_status(folder, tail.run)
     title = task_title(folder, seen.id)

@@ -7,9 +7,8 @@ from typing import Final
 
 from quintet.config import Settings, load_settings
 from quintet.errors import ConfigError
-from quintet.layout import JOURNAL
 from quintet.watch.console.console import open_console
-from quintet.watch.runs.folders import JournalTail, find_run, with_process_status
+from quintet.watch.runs.folders import find_run, follow, with_process_status
 from quintet.watch.runs.model import GONE, RUNNING
 from quintet.watch.runs.summary import task_title
 
@@ -20,7 +19,7 @@ INTERRUPTED: Final = 130
 def watch(run: str | None, wd: Path, plain: bool, as_json: bool) -> int:
     """Show the events of a run as they come, until it ends."""
     folder = find_run(wd, run)
-    tail = JournalTail(folder / JOURNAL)
+    tail = follow(folder)
     try:
         with open_console(wd, plain=plain, as_json=as_json, progress_seconds=_progress_seconds(wd)) as show:
             show.title(task_title(folder, folder.name))

@@ -16,7 +16,7 @@ from quintet.loop.decide.lint import lint
 from quintet.loop.decide.prompts.own import faults_of
 from quintet.loop.decide.state import Status
 from quintet.loop.record.lock import worker
-from quintet.loop.record.state_file import load_state
+from quintet.loop.record.saved_state import read_saved
 from quintet.loop.run.resume import not_resumable_reason
 from quintet.program import program
 from quintet.server.http.client import client_for
@@ -147,7 +147,7 @@ def _run(settings: Settings) -> Check:
         told = f"one is running here ({who})"
         return failure("run", told, f"{program()} watch shows it; another can start when it has ended")
     try:
-        saved = load_state(settings.state_file, settings.provider)
+        saved = read_saved(settings.state_file, settings.wd, settings.provider).state
     except StateError as error:
         return _no_resume(settings, str(error)) or warning("run", str(error), "nothing; the next run moves it away")
     reason = not_resumable_reason(saved, settings.wd) if saved else "there is no saved run"

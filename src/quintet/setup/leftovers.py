@@ -16,7 +16,9 @@ from quintet.errors import QuintetError, RunError, ServerError
 from quintet.layout import DISCOVERY, LONGEST_WORD, TMP
 from quintet.loop.decide.state import Status
 from quintet.loop.record.lock import worker
-from quintet.loop.record.state_file import load_project_state, state_file_of
+from quintet.loop.record.run_record import RunRecord, recorded
+from quintet.loop.record.saved_state import load_project_state
+from quintet.loop.record.state_file import state_file_of
 from quintet.server.names import run_id_of
 from quintet.server.state_folder import PROJECT, StateFolder
 from quintet.server.terminal.direct_access import TerminalRow, end_session, is_dead_socket, list_terminals
@@ -62,7 +64,7 @@ def _is_unused(folder: Path, now: float) -> bool:
         return all(_is_old(path, now, MONTH_SECONDS) for path in inner)
     wd = Path(named.read_text(encoding="utf-8", errors="surrogateescape"))
     saved = load_project_state(wd)
-    is_forgotten = not (wd / TMP / run).exists() and not (saved and saved.run_id == run) and not worker(wd)
+    is_forgotten = not recorded(wd / TMP / run).exists() and not (saved and saved.run_id == run) and not worker(wd)
     return is_forgotten or bool(ended_reason(folder.name, wd))
 
 
@@ -95,8 +97,8 @@ def ended_reason(session: str, wd: Path) -> str:
         return ""
     if not wd.is_dir():
         return "has no project any more"
-    folder = wd / TMP / run
-    status = read_run(folder).status if folder.is_dir() else ""
+    folder = recorded(wd / TMP / run)
+    status = read_run(wd / TMP / run).status if folder.is_dir() else ""
     if status in (PASS, FAIL):
         return f"ended with {status}"
     saved = load_project_state(wd)
@@ -139,8 +141,11 @@ def _remove_run(wd: Path, folder: Path) -> None:
         if run_id_of(name) == folder.name:
             with suppress(ServerError):  # nothing of it was left
                 end_session(name)
-    _remove_folder(folder)
+    record = RunRecord(wd, folder.name)
     saved = load_project_state(wd)
+    for place in (folder, *([record.folder] if record.is_known else [])):
+        if place.exists():
+            _remove_folder(place)
     if saved and saved.run_id == folder.name and saved.final_status is not Status.RUNNING:
         state_file_of(wd).unlink(missing_ok=True)
 

@@ -11,13 +11,14 @@ from typing import Final
 
 from quintet.api.quintet_backend import backend_of
 from quintet.errors import QuintetError, RunError, ServerError
-from quintet.layout import JOURNAL, run_folder
 from quintet.loop.decide.state import State, Status, without_terminals
 from quintet.loop.journal import RunStopped
 from quintet.loop.record.journal_file import Journal
 from quintet.loop.record.lock import Process, find_process, no_run
 from quintet.loop.record.orphans import is_folder_name
-from quintet.loop.record.state_file import load_project_state, save_state, state_file_of
+from quintet.loop.record.run_record import RunRecord
+from quintet.loop.record.saved_state import digest_of, load_project_state, save
+from quintet.loop.record.state_file import save_state, state_file_of
 from quintet.loop.run.resume import can_resume
 from quintet.loop.run.terminals import end_terminals
 from quintet.loop.run.work_tree import head_commit
@@ -210,17 +211,26 @@ def _record_stop(target: Target, saved: State, *, ended: bool, killed: bool) -> 
     # a state with neither terminals nor work cannot be resumed; our own server replaces terminals that are lost
     state = without_terminals(saved) if ended and (saved.sequence or saved.api) else saved
     if not target.process:
-        save_state(state, state_file_of(target.wd))
+        _save(state, target.wd)
         return state
     reason = KILLED if killed else REASON
-    save_state(replace(state, last_error=reason), state_file_of(target.wd))
+    _save(replace(state, last_error=reason), target.wd)
     event = RunStopped(reason=reason, resumable=can_resume(state), cleaned_up=ended, head=head_commit(target.wd))
     if is_folder_name(saved.run_id):
-        folder = run_folder(target.wd, saved.run_id)
+        record = RunRecord(target.wd, saved.run_id)
         with suppress(OSError):  # the state is what counts
-            Journal(folder / JOURNAL).write(event)
-            write_report(folder, at_end=True)
+            Journal.of(record).write(event)
+            write_report(record.archive, at_end=True)
     return state
+
+
+def _save(state: State, wd: Path) -> None:
+    """Save a state with its run's record, where there is one."""
+    path, record = state_file_of(wd), RunRecord(wd, state.run_id)
+    if is_folder_name(state.run_id) and record.is_known:
+        save(state, path, record, digest_of(path))
+    else:
+        save_state(state, path)
 
 
 def _sessions_of(wd: Path, rows: list[TerminalRow]) -> tuple[str, ...]:

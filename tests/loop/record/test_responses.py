@@ -7,19 +7,20 @@ import pytest
 
 from quintet.errors import RunError
 from quintet.loop.record.responses import Responses
+from quintet.loop.record.run_record import RunRecord
 from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, TESTER
 
 
 @pytest.fixture
 def responses(tmp_path: Path) -> Responses:
-    made = Responses(tmp_path, "run-1")
+    made = Responses(RunRecord(tmp_path, "run-1"))
     made.ensure_response_dir()
     return made
 
 
 def test_the_mapping(tmp_path: Path) -> None:
     names = {
-        role.output: Responses(tmp_path, "r").response_path_for(role).name
+        role.output: Responses(RunRecord(tmp_path, "r")).response_path_for(role).name
         for role in (ANALYST, PEER_ANALYST, PROGRAMMER, PEER_PROGRAMMER, TESTER)
     }
     assert names == {
@@ -29,21 +30,21 @@ def test_the_mapping(tmp_path: Path) -> None:
         "programmer_review": "programmer_review.md",
         "tester": "test_result.md",
     }
-    assert Responses(tmp_path, "r").response_path_for(TESTER).parent == tmp_path / ".tmp" / "agent-responses"
+    assert Responses(RunRecord(tmp_path, "r")).response_path_for(TESTER).parent == tmp_path / ".tmp" / "agent-responses"
 
 
 def test_the_directory_is_made_with_its_parents_and_ignores_itself(tmp_path: Path) -> None:
-    assert not Responses(tmp_path, "r").ready
+    assert not Responses(RunRecord(tmp_path, "r")).ready
     for _ in range(2):
-        Responses(tmp_path, "r").ensure_response_dir()
-    assert Responses(tmp_path, "r").ready
+        Responses(RunRecord(tmp_path, "r")).ensure_response_dir()
+    assert Responses(RunRecord(tmp_path, "r")).ready
     assert (tmp_path / ".tmp" / ".gitignore").read_text() == "*\n"
 
 
 def test_the_users_own_gitignore_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / ".tmp").mkdir()
     (tmp_path / ".tmp" / ".gitignore").write_text("mine\n")
-    Responses(tmp_path, "r").ensure_response_dir()
+    Responses(RunRecord(tmp_path, "r")).ensure_response_dir()
     assert (tmp_path / ".tmp" / ".gitignore").read_text() == "mine\n"
 
 
@@ -51,7 +52,7 @@ def test_a_gitignore_that_was_torn_is_written_again(tmp_path: Path) -> None:
     """Killed, or out of room, between making the file and filling it."""
     (tmp_path / ".tmp").mkdir()
     (tmp_path / ".tmp" / ".gitignore").touch()
-    Responses(tmp_path, "r").ensure_response_dir()
+    Responses(RunRecord(tmp_path, "r")).ensure_response_dir()
     assert (tmp_path / ".tmp" / ".gitignore").read_text() == "*\n"
 
 
@@ -90,7 +91,7 @@ def test_at_the_end_late_responses_go_to_the_archive(responses: Responses) -> No
 def test_a_place_that_is_taken_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / ".tmp").write_text("")
     with pytest.raises(RunError, match="cannot be made"):
-        Responses(tmp_path, "r").ensure_response_dir()
+        Responses(RunRecord(tmp_path, "r")).ensure_response_dir()
 
 
 def test_no_stale_file_is_no_error(responses: Responses) -> None:

@@ -11,8 +11,9 @@ from quintet.layout import STATE_FILE, STATE_POINTER
 from quintet.loop.decide.state import State
 from quintet.loop.decide.steps import Ask, Dispatched, Replied, Stopped
 from quintet.loop.journal import Noted, RunStarted, Warned
+from quintet.loop.record.saved_state import load_project_state
 from quintet.loop.record.signals import Signals
-from quintet.loop.record.state_file import load_project_state, load_state, save_state, state_file_of
+from quintet.loop.record.state_file import load_state, save_state, state_file_of
 from quintet.loop.record.store import RunStore
 from quintet.roles import ANALYST
 from tests.stub.fake import HeardStore, store_in

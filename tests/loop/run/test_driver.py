@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, TESTER
+from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, ROLES, TESTER
 from tests.stub.ordinary import without_root_powers
 from tests.stub.project import ONE_PASS, RETRY, Project, finish, project_in, turns, until
 from tests.stub.replies import ANALYST_SUMMARY, FAIL, PASS, PROGRAMMER_SUMMARY, TASK
@@ -349,7 +349,7 @@ def test_git_clean_in_the_middle_of_a_turn(project: Project) -> None:
     assert done.code == 0, done.text
     assert project.roles == ONE_PASS
     assert (project.wd / ".tmp" / ".gitignore").read_text() == "*\n"
-    assert project.archived == ["003-programmer.md", "004-programmer_review.md", "005-tester.md"]
+    assert project.archived == [f"{number:03d}-{role.output}.md" for number, role in enumerate(ROLES, 1)]
 
 
 def test_the_responses_place_is_put_back_also_where_the_state_is_elsewhere(project: Project) -> None:

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Final
 
 from quintet import files
+from quintet.layout import JOURNAL
 from quintet.loop.journal import (
     Event,
     read_line,
 )
+from quintet.loop.record.run_record import RunRecord
 
 LONGEST_LINE: Final = 16_000_000
 """bytes of an event; what is longer was not written by a run, and is passed over in pieces"""
@@ -20,18 +22,25 @@ class Journal:
     """An append-only file of events."""
 
     def __init__(
-        self, path: Path, clock: Callable[[], datetime] = lambda: datetime.now(UTC), below: Path | None = None
+        self, path: Path, clock: Callable[[], datetime] = lambda: datetime.now(UTC), record: RunRecord | None = None
     ) -> None:
         self.path = path
-        self._below = below
-        """the project; no link in it is written through"""
+        self._record = record
+        """of the run; it knows where the journal's copy is"""
         self._clock = clock
+
+    @classmethod
+    def of(cls, record: RunRecord) -> "Journal":
+        """The journal of a run, which writes its copy along."""
+        return cls(record.journal, record=record)
 
     def write(self, event: Event) -> Event:
         """Append an event in one write, on a line of its own even after a torn one."""
         stamped = event.model_copy(update={"at": self._clock().isoformat(timespec="milliseconds")})
         line = json.dumps(stamped.model_dump(), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
-        files.append_line(self.path, line, self._below)
+        size = files.append_line(self.path, line)
+        if self._record:
+            self._record.append_copy(JOURNAL, line, size)
         return stamped
 
     def read(self) -> Iterator[Event]:

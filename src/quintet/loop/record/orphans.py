@@ -10,6 +10,7 @@ from quintet.layout import JOURNAL, TMP
 from quintet.loop.decide.state import State, TerminalRef
 from quintet.loop.journal import RunFinished, RunStarted, TerminalCreated
 from quintet.loop.record.journal_file import Journal
+from quintet.loop.record.run_record import recorded
 
 MOST: Final = 12
 """runs that are looked at, from the newest on: older ones were cleared away when these began"""
@@ -19,7 +20,7 @@ def find_strays(settings: Settings) -> list[State]:
     """The unfinished runs of a project that have no state file any more, in no place."""
     folders = sorted((path.parent for path in (settings.wd / TMP).glob(f"*/{JOURNAL}")), reverse=True)
     stateless = [folder for folder in folders if not (folder / settings.state_file.name).exists()]
-    found = [state_from_journal(folder / JOURNAL) for folder in stateless[:MOST]]
+    found = [state_from_journal(recorded(folder) / JOURNAL) for folder in stateless[:MOST]]
     return [state for state in found if state is not None]
 
 

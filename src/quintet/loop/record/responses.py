@@ -12,8 +12,9 @@ from typing import IO, Final
 
 from quintet import files
 from quintet.errors import RunError
-from quintet.layout import GITIGNORE, RESPONSE_DIR, TMP, response_path_for, run_folder
+from quintet.layout import GITIGNORE, PROMPTS, RESPONSE_DIR, TMP, response_path_for
 from quintet.loop.decide.markup import normalise
+from quintet.loop.record.run_record import RunRecord
 from quintet.roles import ROLES, Role
 
 LONGEST_REPLY: Final = 2_000_000
@@ -22,8 +23,6 @@ EXCERPT: Final = 200_000
 """bytes of a longer one that do, from its beginning and from its end"""
 _BLOCK: Final = 1 << 17
 _CUT: Final = " [...]\n"
-PROMPTS: Final = "prompts"
-"""the folder of the prompts in the archive"""
 
 
 def make_tmp(wd: Path) -> None:
@@ -78,12 +77,15 @@ class Look:
 class Responses:
     """The response files of one run. Agents may delete all of it at any time (`git clean -fdx`)."""
 
-    wd: Path
-    run_id: str
+    record: RunRecord
+
+    @property
+    def wd(self) -> Path:
+        return self.record.wd
 
     @property
     def archive(self) -> Path:
-        return run_folder(self.wd, self.run_id)
+        return self.record.archive
 
     def response_path_for(self, role: Role) -> Path:
         return response_path_for(role, self.wd)
@@ -114,6 +116,7 @@ class Responses:
             files.move(path, target, self.wd)
         except OSError as error:
             raise RunError(f"{path}: cannot be moved to the archive ({error.strerror})") from None
+        self.record.keep_copy(target.name)
         return target
 
     def sweep(self, sequence: int) -> int:
@@ -168,49 +171,43 @@ class Responses:
 
     def keep_whole(self, role: Role, sequence: int) -> Path:
         """Copy a long response to the archive as it is. The original stays until `drop`."""
-        target = self.archive / f"{sequence:03d}-{role.output}.md"
+        name = f"{sequence:03d}-{role.output}.md"
         try:
             with files.reading(self.response_path_for(role), self.wd) as file:
-                files.copy(file, target, self.wd)
+                files.copy(file, self.record.folder / name)
+            self.record.write_copy(name)
         except OSError as error:
-            raise RunError(f"{target}: cannot be written ({error.strerror})") from None
-        return target
+            raise RunError(f"{error.filename}: cannot be written ({error.strerror})") from None
+        return self.archive / name
 
     @contextlib.contextmanager
-    def kept(self, path: Path) -> Iterator[IO[bytes]]:
-        """A file of the archive to read from."""
+    def kept(self, name: str) -> Iterator[IO[bytes]]:
+        """A reply that was kept, to read from."""
         try:
-            with files.reading(path, self.wd) as file:
+            with files.reading(self.record.folder / name) as file:
                 yield file
         except OSError as error:
-            raise RunError(f"{path}: cannot be read ({error.strerror})") from None
+            raise RunError(f"{error.filename}: cannot be read ({error.strerror})") from None
 
     def keep(self, role: Role, sequence: int, text: str) -> Path:
         """Write a reply to the archive under its final name. The original stays until `drop`."""
-        target = self.archive / f"{sequence:03d}-{role.output}.md"
-        self.write(target, text)
-        return target
+        return self.write(f"{sequence:03d}-{role.output}.md", text)
 
     def keep_prompt(self, name: str, text: str) -> Path:
         """Write a prompt to the archive."""
-        target = self.archive / PROMPTS / f"{name}.md"
-        self.write(target, text)
-        return target
+        return self.write(f"{PROMPTS}/{name}.md", text)
 
     def keep_output(self, sequence: int, script: str, exit_code: int, output: str) -> Path:
         """Write what a check has said."""
-        target = self.archive / f"{sequence:03d}-verify.md"
         shown = "\n".join(f"$ {line}" for line in script.strip().split("\n"))
-        self.write(target, f"{shown}\n{output.rstrip()}\n\n(exit code {exit_code})\n")
-        return target
+        return self.write(f"{sequence:03d}-verify.md", f"{shown}\n{output.rstrip()}\n\n(exit code {exit_code})\n")
 
-    def write(self, target: Path, text: str) -> None:
-        """Write a file of the archive, private to the user."""
+    def write(self, name: str, text: str) -> Path:
+        """Write a file of the run, private to the user; where it is in the archive."""
         try:
-            files.make_folder(target.parent, self.wd)
-            files.write(target, text, self.wd)
+            return self.record.write(name, text)
         except OSError as error:
-            raise RunError(f"{target}: cannot be written ({error.strerror})") from None
+            raise RunError(f"{error.filename}: cannot be written ({error.strerror})") from None
 
     def drop(self, role: Role) -> None:
         """Remove a response that is safely in the state and in the archive."""

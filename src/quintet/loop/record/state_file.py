@@ -3,10 +3,12 @@
 import contextlib
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from quintet import files
@@ -23,32 +25,56 @@ _MOST: Final = 2**63 - 1
 T = TypeVar("T")
 
 
-def save_state(state: State, path: Path, now: datetime | None = None, *, below: Path | None = None) -> None:
-    """Write the state so that a reader, or a crash at any moment, finds the old one or the new one, whole."""
-    document = {"version": VERSION, **asdict(state), "updated_at": (now or datetime.now(UTC)).isoformat()}
-    text = json.dumps(document, ensure_ascii=False, indent=1)
+def encode_state(state: State, now: datetime | None = None, more: Mapping[str, str] = MappingProxyType({})) -> bytes:
+    """The state as it is written."""
+    document = {"version": VERSION, **asdict(state), "updated_at": (now or datetime.now(UTC)).isoformat(), **more}
+    # a lone surrogate is written as JSON's own escape
+    return json.dumps(document, ensure_ascii=False, indent=1).encode("utf-8", "backslashreplace")
+
+
+def write_state(data: bytes, path: Path, below: Path | None = None, *, durable: bool = True) -> None:
+    """Write a state so that a reader, or a crash at any moment, finds the old one or the new one, whole."""
     try:
-        # a lone surrogate is written as JSON's own escape
-        files.write(path, text.encode("utf-8", "backslashreplace"), below, durable=True)
+        files.write(path, data, below, durable=durable)
     except OSError as error:
         raise StateError(f"state file {path}: cannot be written ({error.strerror})") from error
 
 
+def save_state(state: State, path: Path, now: datetime | None = None) -> None:
+    """Write the state of a run that has no record."""
+    write_state(encode_state(state, now), path)
+
+
 def load_state(path: Path, default_provider: str = "") -> State | None:
     """The saved state, or None where there is none. StateError where there is something that is no state."""
+    data = read_data(path)
+    return None if data is None else decode_state(data, path, default_provider)
+
+
+def read_data(path: Path) -> bytes | None:
+    """What a state file holds, whatever it is; None where there is none."""
     try:
-        text = files.read(path, LARGEST).decode("utf-8-sig", "replace")
+        return files.read(path, LARGEST)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise StateError(f"state file {path}: cannot be read ({error.strerror})") from None
+
+
+def decode_state(data: bytes, path: Path, default_provider: str = "") -> State:
+    """The state that was read from a file."""
+    return _read(read_document(data, path), default_provider)
+
+
+def read_document(data: bytes, path: Path) -> dict[str, Any]:
+    """The JSON object that a state file holds."""
     try:
-        document = json.loads(text)
+        document = json.loads(data.decode("utf-8-sig", "replace"))
     except (ValueError, RecursionError):
         raise StateError(f"state file {path}: is not JSON") from None
     if not isinstance(document, dict):
         raise StateError(f"state file {path}: holds no JSON object")
-    return _read(document, default_provider)
+    return document
 
 
 def state_file_of(wd: Path) -> Path:
@@ -57,13 +83,6 @@ def state_file_of(wd: Path) -> Path:
         return Path(os.fsdecode(files.read(wd / STATE_POINTER, LONGEST_WORD, wd).removesuffix(b"\n")))
     except OSError:
         return wd / STATE_FILE
-
-
-def load_project_state(wd: Path) -> State | None:
-    """The saved state of a project's last run; None where there is none that can be read."""
-    with contextlib.suppress(StateError):
-        return load_state(state_file_of(wd))
-    return None
 
 
 def name_state_file(wd: Path, path: Path) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable
 
 from quintet.config import Settings
-from quintet.layout import JOURNAL
 from quintet.loop.decide import flow
 from quintet.loop.decide.state import State
 from quintet.loop.decide.steps import Outcome, Step
@@ -12,8 +11,10 @@ from quintet.loop.record.journal_file import Journal
 from quintet.loop.record.lock import sign_again
 from quintet.loop.record.notify import Notifier
 from quintet.loop.record.responses import Responses
+from quintet.loop.record.run_record import RunRecord
+from quintet.loop.record.saved_state import digest_of, save
 from quintet.loop.record.signals import Signals
-from quintet.loop.record.state_file import name_state_file, save_state
+from quintet.loop.record.state_file import name_state_file
 
 Listener = Callable[[Event], None]
 
@@ -31,20 +32,24 @@ class RunStore:
         *,
         owns_state_file: bool = False,
     ) -> None:
-        """Make the run's folder. `early` events follow the one that begins the run.
+        """Make the run's folders. `early` events follow the one that begins the run.
 
         `owns_state_file`: the state file is this run's already.
         """
         self.state = state
         self.owns_state_file = owns_state_file
         self.settings, self.signals = settings, signals
-        self.responses = Responses(settings.wd, state.run_id)
+        self.record = RunRecord(settings.wd, state.run_id)
+        self.record.open()
+        self.responses = Responses(self.record)
         self.responses.ensure_response_dir()
         self.notifier = Notifier(settings, self.warn)
         self._listeners = tuple(listeners)
         self._early = list(early)
         self._begun = False
-        self._journal = Journal(self.responses.archive / JOURNAL, below=settings.wd)
+        self._journal = Journal.of(self.record)
+        self._copied = digest_of(settings.state_file) if owns_state_file else ""
+        """the digest of what this run wrote to the state file last"""
 
     def fold(self, step: Step, outcome: Outcome) -> None:
         """Fold an outcome into the state, save it, and tell of what was decided."""
@@ -89,12 +94,13 @@ class RunStore:
             self.responses.ensure_response_dir()
         sign_again(self.settings.wd)
         with self.signals.deferred():
+            self.record.restore_copies()
             if self.settings.state_file.exists():
                 name_state_file(self.settings.wd, self.settings.state_file)
             elif self.owns_state_file:
                 self._save()
 
     def _save(self) -> None:
-        save_state(self.state, self.settings.state_file, below=self.settings.wd)
+        self._copied = save(self.state, self.settings.state_file, self.record, self._copied)
         self.owns_state_file = True
         name_state_file(self.settings.wd, self.settings.state_file)

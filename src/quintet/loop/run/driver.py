@@ -15,6 +15,7 @@ from quintet.loop.decide.task import Task, given_task, saved_task
 from quintet.loop.journal import Event, RunFinished, RunResumed, RunStarted, RunStopped, Warned
 from quintet.loop.record.lock import directory_lock
 from quintet.loop.record.orphans import is_folder_name
+from quintet.loop.record.run_record import RunRecord
 from quintet.loop.record.signals import Interrupted, Signals
 from quintet.loop.record.store import Listener, RunStore
 from quintet.loop.run import after_pass
@@ -68,8 +69,9 @@ class Driver:
         saved = found.resumable
         if saved:
             check_task(saved, settings, self.named)
-            # a state that another tool has written knows no run id
-            run_id = saved.run_id if is_folder_name(saved.run_id) else new_run_id()
+            # a state that another tool has written knows no run id, and that of a copied project has another run's
+            known = is_folder_name(saved.run_id) and not RunRecord(settings.wd, saved.run_id).is_taken
+            run_id = saved.run_id if known else new_run_id()
             state = flow.resumed_state(saved, settings, run_id)
             task, earlier = saved_task(state.prompt, settings), [saved]
         else:

@@ -10,7 +10,7 @@ from quintet.loop.decide.prompts.own import check_own_texts
 from quintet.loop.decide.state import State
 from quintet.loop.decide.steps import Ask, Step
 from quintet.loop.decide.task import given_task, saved_task
-from quintet.loop.record.state_file import load_state
+from quintet.loop.record.saved_state import read_saved
 from quintet.loop.run.resume import check_task, not_resumable_reason
 
 
@@ -49,7 +49,7 @@ def check_settings(settings: Settings) -> None:
 def _resumable(settings: Settings) -> State | None:
     """The saved run to go on with; an unreadable state is left alone."""
     try:
-        saved = load_state(settings.state_file, settings.provider)
+        saved = read_saved(settings.state_file, settings.wd, settings.provider).state
         reason = "there is no saved run" if saved is None else not_resumable_reason(saved, settings.wd)
     except StateError as error:
         saved, reason = None, str(error)

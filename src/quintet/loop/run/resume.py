@@ -16,7 +16,9 @@ from quintet.layout import TMP
 from quintet.loop.decide.state import State, Status, has_all_terminals
 from quintet.loop.decide.task import title_of
 from quintet.loop.record.orphans import find_strays, is_folder_name
-from quintet.loop.record.state_file import load_state, put_aside
+from quintet.loop.record.run_record import unmark
+from quintet.loop.record.saved_state import put_right, read_saved
+from quintet.loop.record.state_file import put_aside
 from quintet.loop.record.store import RunStore
 from quintet.loop.run.terminals import end_run, end_session, is_there
 from quintet.loop.run.work_tree import head_commit
@@ -41,7 +43,9 @@ def find_saved(settings: Settings, warn: Callable[[str], None]) -> Found:
     """Decide between going on and a new run; a state that cannot be read is put aside."""
     path, wish = settings.state_file, settings.resume
     try:
-        saved = load_state(path, settings.provider)
+        kept = read_saved(path, settings.wd, settings.provider)
+        put_right(kept, path, settings.wd, warn)
+        saved = kept.state
         reason = "there is no saved run" if saved is None else not_resumable_reason(saved, settings.wd)
     except StateError as error:
         saved, reason = None, f"{error}; it is kept as {put_aside(path, 'unreadable').name}"
@@ -62,6 +66,7 @@ def archive_state(settings: Settings, saved: State) -> Path:
         number += 1
         target = folder / f"{path.stem}-{number}{path.suffix}"
     try:
+        unmark(path)
         files.move(path, target, settings.wd)
     except OSError as error:
         raise StateError(f"{path}: cannot be moved to the archive ({error.strerror})") from None

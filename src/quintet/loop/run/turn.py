@@ -162,7 +162,7 @@ class AgentTurn:
     def _read_kept(self, path: Path) -> tuple[str, gate.Whole | None]:
         """A long reply as it is in the archive: an excerpt of its text, and the verdict by all of its lines."""
         role = self.step.role
-        with self.store.responses.kept(path) as file:
+        with self.store.responses.kept(path.name) as file:
             size = os.fstat(file.fileno()).st_size
             if size <= LONGEST_REPLY:
                 return excerpt(file), None

@@ -12,12 +12,11 @@ from typing import Any, Final
 
 from fastapi import APIRouter, HTTPException, Response
 
-from quintet.layout import JOURNAL
 from quintet.loop.journal import Event
 from quintet.loop.record.lock import is_locked
 from quintet.program import program
 from quintet.watch.dashboard.run_json import handoff_json, run_json, run_line_json
-from quintet.watch.runs.folders import JournalTail, is_run_id, run_folders, with_process_status
+from quintet.watch.runs.folders import JournalTail, follow, is_run_id, run_folders, with_process_status
 from quintet.watch.runs.model import Run
 from quintet.watch.runs.summary import task_title
 from quintet.watch.runs.timeline import SvgElement, draw_timeline
@@ -145,7 +144,7 @@ class DashboardRoutes:
         for project in self._projects():
             for folder in run_folders(project)[:1]:
                 try:
-                    sizes[folder.name] = ((folder / JOURNAL).stat().st_size, is_locked(project))
+                    sizes[folder.name] = (follow(folder).path.stat().st_size, is_locked(project))
                 except OSError:
                     continue
         return sizes
@@ -164,7 +163,7 @@ class DashboardRoutes:
         return found
 
     def _follow(self, folder: Path) -> _FollowedRun:
-        return self._followed.setdefault(folder, _FollowedRun(folder, JournalTail(folder / JOURNAL)))
+        return self._followed.setdefault(folder, _FollowedRun(folder, follow(folder)))
 
 
 def _file(name: str) -> Response:

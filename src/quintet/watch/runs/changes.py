@@ -14,6 +14,7 @@ from quintet import changed_tests, files, git
 from quintet.changed_tests import TestLosses
 from quintet.errors import GitError
 from quintet.layout import CHANGES, TMP
+from quintet.loop.record.run_record import recorded
 from quintet.watch.runs.model import Run
 
 EXCLUDED: Final = f":(exclude){TMP}"
@@ -52,14 +53,16 @@ class Changes:
 def changes_of(folder: Path, run: Run) -> Changes:
     """The changes of a run: those saved at its end, else those that are there now."""
     try:
-        return _read((folder / CHANGES).read_bytes())
+        return _read((recorded(folder) / CHANGES).read_bytes())
     except (OSError, ValueError):
         return changes_now(folder.parents[1], run)
 
 
 def save_changes(folder: Path, found: Changes) -> None:
     """Write them into the run's folder, because the work tree goes on changing after the run."""
-    files.write(folder / CHANGES, json.dumps(asdict(found), indent=1), folder.parents[1])
+    text = json.dumps(asdict(found), indent=1)
+    for place in {recorded(folder), folder}:
+        files.write(place / CHANGES, text, folder.parents[1])
 
 
 def changes_now(wd: Path, run: Run) -> Changes:

@@ -1,5 +1,6 @@
 """The runs of a project: finding their folders in `.tmp/` and reading what is in them. Nothing is changed."""
 
+import contextlib
 import os
 import re
 from dataclasses import dataclass, field, replace
@@ -8,12 +9,14 @@ from pathlib import Path
 from typing import Final
 
 from quintet.errors import RunError, StateError
-from quintet.layout import JOURNAL, TMP
+from quintet.layout import JOURNAL, TMP, run_folder
 from quintet.loop.decide.state import State, Status
 from quintet.loop.journal import Event, read_line
 from quintet.loop.record.journal_file import LONGEST_LINE, Journal
 from quintet.loop.record.lock import is_locked
-from quintet.loop.record.state_file import load_state, state_file_of
+from quintet.loop.record.run_record import recorded, recorded_runs
+from quintet.loop.record.saved_state import find_state_file
+from quintet.loop.record.state_file import load_state
 from quintet.program import program
 from quintet.roles import ROLES
 from quintet.watch.runs.model import GONE, RUNNING, STOPPED, Run, add_events, run_from_events
@@ -24,7 +27,7 @@ _LONGEST_TEXT: Final = 2_000_000
 
 
 def run_folders(wd: Path) -> list[Path]:
-    """The folders of all runs, the newest first; run ids begin with their time.
+    """The folders of all runs, the newest first; run ids begin with their time. One with a record may be gone itself.
 
     What a link leads to belongs to somebody else, and a name that is no run's could be anything.
     """
@@ -32,10 +35,10 @@ def run_folders(wd: Path) -> list[Path]:
         if (wd / TMP).is_symlink():
             return []
         entries = [entry for entry in (wd / TMP).iterdir() if is_run_id(entry.name) and not entry.is_symlink()]
-        entries = [entry for entry in entries if (entry / JOURNAL).is_file()]
+        names = {entry.name for entry in entries if (entry / JOURNAL).is_file()}
     except OSError:
-        return []
-    return sorted(entries, key=lambda entry: entry.name, reverse=True)
+        names = set()
+    return [run_folder(wd, name) for name in sorted(names.union(recorded_runs(wd)), reverse=True)]
 
 
 def find_run(wd: Path, name: str | None) -> Path:
@@ -54,7 +57,12 @@ def find_run(wd: Path, name: str | None) -> Path:
 
 def read_run(folder: Path) -> Run:
     """The run in a folder."""
-    return with_process_status(folder, run_from_events(Journal(folder / JOURNAL).read()))
+    return with_process_status(folder, run_from_events(Journal(recorded(folder) / JOURNAL).read()))
+
+
+def follow(folder: Path) -> "JournalTail":
+    """The journal of the run in a folder, to read while it is being written."""
+    return JournalTail(recorded(folder) / JOURNAL)
 
 
 def with_process_status(folder: Path, run: Run) -> Run:
@@ -75,17 +83,14 @@ def read_text(folder: Path, name: str) -> str:
 
     Agents can write into the journal: a name that leads out of the run's folder is not followed.
     """
-    if not name:
-        return ""
-    try:
-        root = folder.resolve()
-        path = (root / name).resolve()
-        if not path.is_relative_to(root) or not path.is_file():
-            return ""
-        with path.open(encoding="utf-8", errors="replace") as file:
-            return file.read(_LONGEST_TEXT)
-    except (OSError, ValueError):
-        return ""
+    for place in dict.fromkeys((recorded(folder), folder)) if name else ():
+        with contextlib.suppress(OSError, ValueError):
+            root = place.resolve()
+            path = (root / name).resolve()
+            if path.is_relative_to(root) and path.is_file():
+                with path.open(encoding="utf-8", errors="replace") as file:
+                    return file.read(_LONGEST_TEXT)
+    return ""
 
 
 def has_process(folder: Path, run: Run) -> bool:
@@ -95,7 +100,7 @@ def has_process(folder: Path, run: Run) -> bool:
 
 def _is_current(folder: Path, run: Run) -> bool:
     """Whether the project's state is of this run."""
-    state = read_state(state_file_of(folder.parents[1]))
+    state = read_state(find_state_file(folder.parents[1]))
     if state is None or state.final_status is not Status.RUNNING:
         return run_folders(folder.parents[1])[:1] == [folder]  # it has just begun
     return state.run_id == run.id

@@ -7,6 +7,7 @@ from typing import Final
 
 from quintet.layout import STATE
 from quintet.loop.decide.task import title_of
+from quintet.loop.record.run_record import recorded
 from quintet.loop.record.state_file import state_file_of
 from quintet.roles import ROLES, TESTER
 from quintet.watch.runs.action_words import action_lines, doubt_words
@@ -191,7 +192,7 @@ def summarise(folder: Path, found: Changes | None = None) -> Summary:
 
 def task_title(folder: Path, run_id: str) -> str:
     """The first line of the task, from the run's state, which is in its own folder once another run has begun."""
-    for path in (state_file_of(folder.parents[1]), folder / STATE):
+    for path in (recorded(folder) / STATE, state_file_of(folder.parents[1]), folder / STATE):
         state = read_state(path)
         if state and state.run_id == run_id:
             return title_of(state.prompt)
