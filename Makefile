@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tmux chromium demo test check dist wheel-test browser e2e soak-real chaos fuzz load bench bench-peers screenshots clean
+.PHONY: help setup tmux chromium demo unit test check dist wheel-test browser e2e soak-real chaos fuzz load bench bench-peers screenshots clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,10 @@ check: $(READY) ## types and style
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# One process without plugins: they take seconds to load, and a second process takes more than it saves.
+unit: $(READY) ## the fast lane, in under 20 seconds: what needs no process, socket or tmux
+	PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 $(BIN)/pytest -q --unit
+
 test: check tmux ## types, style and all tests but those of `make wheel-test`, `make browser` and `make e2e`
 	$(BIN)/pytest -q -n 4  # most of them wait for processes, so more workers than cores
 
@@ -60,6 +64,7 @@ chaos: $(READY) tmux ## over 200 runs on real tmux and 5,000 simulated ones, eac
 
 fuzz: $(READY) ## hostile input of every kind, thousands of examples each, and its time at twice the size
 	$(BIN)/python -m tests.fuzz
+	$(BIN)/pytest -q -n 2 -m hypothesis --hypothesis-profile fuzz
 
 load: $(READY) tmux ## 1, 10 and 40 runs at once, then ten minutes of runs one after the other
 	$(BIN)/python tools/load.py

@@ -175,7 +175,7 @@ def is_folder(path: Path, below: Path | None = None) -> bool:
 @contextmanager
 def _parent(path: Path, below: Path | None, *, private: bool = True, make: bool = True) -> Iterator[tuple[int, str]]:
     """A handle of the folder that a file is in, and the file's name there."""
-    if not _is_below(path, below):
+    if _names_below(path, below) is None:
         path = Path(os.path.realpath(path))  # unlike resolve(), no RuntimeError where links go in a circle
     with _folder(path.parent, below, private=private, make=make) as handle, _naming(path):
         yield handle, path.name
@@ -185,7 +185,8 @@ def _parent(path: Path, below: Path | None, *, private: bool = True, make: bool 
 def _folder(path: Path, below: Path | None, *, private: bool = True, make: bool = True) -> Iterator[int]:
     """A handle of a folder."""
     mode = PRIVATE_FOLDER if private else 0o777
-    base, names = (below, path.relative_to(below).parts) if below and _is_below(path, below) else (path, ())
+    names = _names_below(path, below)
+    base, names = (path, ()) if below is None or names is None else (below, names)
     with _naming(base):
         if make and base == path:
             path.mkdir(mode, parents=True, exist_ok=True)
@@ -225,8 +226,12 @@ def _open_file(name: str, flags: int, folder: int, mode: int = PRIVATE_FILE) -> 
         raise
 
 
-def _is_below(path: Path, below: Path | None) -> bool:
-    return below is not None and path.is_relative_to(below) and ".." not in path.relative_to(below).parts
+def _names_below(path: Path, below: Path | None) -> tuple[str, ...] | None:
+    """The names on the way from a folder to a path; None where the path is not below it, or leads out of it."""
+    if below is None or path.parts[: len(below.parts)] != below.parts:
+        return None
+    names = path.parts[len(below.parts) :]
+    return None if ".." in names else names
 
 
 def _tighten(handle: int) -> None:

@@ -15,7 +15,6 @@ from quintet.config.kinds import Flag, WholeNumber
 from quintet.config.table import CAO_PROVIDERS, OWN_PROVIDERS
 from quintet.errors import ConfigError
 from quintet.roles import ROLES
-from tests.loop.texts import many
 
 
 def load(
@@ -414,7 +413,6 @@ junk = st.recursive(
 known = st.sampled_from([row.key for row in TABLE] + ["agents.tester.provider", "agents.tester.args"])
 
 
-@many
 @given(known, junk, known, junk)
 def test_any_document_is_settings_or_one_line(
     tmp_path_factory: pytest.TempPathFactory, first: str, value: Any, second: str, other: Any

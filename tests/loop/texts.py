@@ -1,10 +1,6 @@
 """Texts as agents write them, from well-behaved to absurd."""
 
-from hypothesis import settings as examples
 from hypothesis import strategies as st
-
-many = examples(max_examples=500, deadline=None)
-"""how often a property is tried"""
 
 VERDICT_LINES = (
     "RESULT: PASS",

@@ -49,6 +49,7 @@ def settings(plan: LaunchPlan) -> dict[str, Any]:
     return tomllib.loads("\n".join(value for option, value in pairs if option == "-c"))
 
 
+@pytest.mark.slow
 def test_codex_starts_unattended_with_its_profile(start: Start, tmp_path: Path) -> None:
     plan = start(model="gpt-5", args=("--search",))
     assert plan.argv[0] == str(tmp_path / "bin/codex")
@@ -62,11 +63,13 @@ def test_codex_starts_unattended_with_its_profile(start: Start, tmp_path: Path) 
     assert json.loads(plan.files["codex.json"])["home"] == str(tmp_path / ".codex")
 
 
+@pytest.mark.slow
 def test_an_option_that_the_release_does_not_know_is_left_out(start: Start) -> None:
     assert "--no-daemon" not in start(HELP_0_104).argv
     assert "--no-alt-screen" in start(HELP_0_104).argv
 
 
+@pytest.mark.slow
 def test_asking_instead(start: Start) -> None:
     assert UNATTENDED not in start(asks=True).argv
     assert UNATTENDED not in start(args=("--sandbox", "workspace-write")).argv
@@ -84,6 +87,7 @@ def test_the_users_own_permissions_count(args: list[str], expected: bool) -> Non
     assert sets_permissions(args) is expected
 
 
+@pytest.mark.slow
 def test_the_users_own_instructions_stay(start: Start, tmp_path: Path) -> None:
     (tmp_path / ".codex").mkdir()
     (tmp_path / ".codex/config.toml").write_text('developer_instructions = "Be brief."\n')
@@ -110,6 +114,7 @@ def test_the_users_own_instructions_among_the_arguments(args: list[str], kept: l
     assert take_instructions(args) == (kept, found)
 
 
+@pytest.mark.slow
 def test_with_instructions_among_the_arguments_the_record_is_found_still(start: Start, tmp_path: Path) -> None:
     (tmp_path / ".codex").mkdir()
     (tmp_path / ".codex/config.toml").write_text('developer_instructions = "Be long."\n')
@@ -119,6 +124,7 @@ def test_with_instructions_among_the_arguments_the_record_is_found_still(start: 
     assert plan.argv[-1] == "--search"
 
 
+@pytest.mark.slow
 def test_asking_although_the_users_settings_say_never(start: Start, tmp_path: Path) -> None:
     (tmp_path / ".codex").mkdir()
     config = tmp_path / ".codex/config.toml"
@@ -129,12 +135,14 @@ def test_asking_although_the_users_settings_say_never(start: Start, tmp_path: Pa
     assert "approval_policy" not in settings(start(asks=True, args=("-a", "never")))
 
 
+@pytest.mark.slow
 def test_the_databases_are_made_once_and_alone(start: Start, tmp_path: Path) -> None:
     for _ in range(5):
         start()
     assert (tmp_path / "calls").read_text().splitlines().count("app-server") == 1
 
 
+@pytest.mark.slow
 def test_databases_that_are_in_use_are_left_alone(start: Start, tmp_path: Path) -> None:
     (tmp_path / "used").mkdir()
     start(env={"CODEX_HOME": str(tmp_path / "used")})

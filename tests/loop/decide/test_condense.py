@@ -16,7 +16,7 @@ from quintet.loop.decide.condense import (
     extract_test_evidence,
 )
 from tests.loop.runs import settings
-from tests.loop.texts import SHAPES, agent_texts, many, worst_texts
+from tests.loop.texts import SHAPES, agent_texts, worst_texts
 
 STYLES: dict[str, tuple[str, Callable[[str], str]]] = {
     "hashes": ("## {}\n{}\n", str),
@@ -280,7 +280,6 @@ def test_a_long_line_is_cut_and_says_so() -> None:
 CONDENSERS = [extract_review_notes, extract_test_evidence, condense_for_programmer, condense_for_tester]
 
 
-@many
 @given(agent_texts, st.integers(1, 50))
 def test_no_text_crashes_a_condensation_or_comes_out_empty(text: str, cap: int) -> None:
     config = settings(max_feedback_lines=cap, max_cross_phase_lines=cap, max_test_evidence_lines=cap)
@@ -289,7 +288,6 @@ def test_no_text_crashes_a_condensation_or_comes_out_empty(text: str, cap: int) 
         assert short.strip() or not text.removeprefix("\ufeff").strip()
 
 
-@many
 @given(agent_texts, st.integers(1, 50))
 def test_condensed_handoffs_and_evidence_keep_to_their_caps(text: str, cap: int) -> None:
     config = settings(max_cross_phase_lines=cap, max_test_evidence_lines=cap)
@@ -297,6 +295,7 @@ def test_condensed_handoffs_and_evidence_keep_to_their_caps(text: str, cap: int)
         assert len(condense(text, config).split("\n")) <= cap
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_five_megabytes_are_condensed(shape: str) -> None:
     text = worst_texts(shape)[1]

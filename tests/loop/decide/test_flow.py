@@ -43,7 +43,7 @@ from tests.loop.runs import (
     scripted,
     settings,
 )
-from tests.loop.texts import many, readable_texts
+from tests.loop.texts import readable_texts
 
 ALL = [role.name for role in ROLES]
 
@@ -313,7 +313,6 @@ def in_turn(texts: list[str], *, silent: bool = False) -> Any:
     return lambda step: None if silent and step.again else texts[next(count) % len(texts)]
 
 
-@many
 @given(some_settings, replies, st.integers(0, 1), st.booleans())
 def test_a_run_always_ends_within_its_limits(config: Settings, texts: list[str], exit_code: int, silent: bool) -> None:
     played = play(new_state(config), config, in_turn(texts, silent=silent), exit_code=exit_code)
@@ -328,7 +327,6 @@ def test_a_run_always_ends_within_its_limits(config: Settings, texts: list[str],
     assert played.verified == 0 or config.verify_cmd
 
 
-@many
 @given(some_settings, replies)
 def test_no_prompt_ever_lacks_its_input(config: Settings, texts: list[str]) -> None:
     played = play(new_state(config), config, in_turn(texts))
@@ -364,7 +362,6 @@ def upstream(ask: Ask, state: State, config: Settings, *, first: bool) -> list[s
     return [condense_for_programmer(outputs[ANALYST.output], config)]
 
 
-@many
 @given(some_settings, replies, st.integers(0, 1))
 def test_stopping_and_resuming_after_any_event_gives_the_same_prompts(
     tmp_path_factory: pytest.TempPathFactory, config: Settings, texts: list[str], exit_code: int

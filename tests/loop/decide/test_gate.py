@@ -18,7 +18,7 @@ from quintet.loop.decide.gate import (
 )
 from quintet.roles import Phase
 from tests.loop.runs import ANALYST_NOTES, PROGRAMMER_NOTES, approval, settings
-from tests.loop.texts import SHAPES, agent_texts, many, worst_texts
+from tests.loop.texts import SHAPES, agent_texts, worst_texts
 
 DECORATED = [
     "{}",
@@ -169,7 +169,6 @@ negative_lines = st.sampled_from(DECORATED).flatmap(
 )
 
 
-@many
 @given(surroundings, negative_lines, surroundings)
 def test_whatever_surrounds_it_a_lone_negative_verdict_is_never_positive(
     before: list[str], verdict: str, after: list[str]
@@ -180,7 +179,6 @@ def test_whatever_surrounds_it_a_lone_negative_verdict_is_never_positive(
     assert read_review_verdict(review) is Verdict.REVISE
 
 
-@many
 @given(st.lists(quiet_lines | fenced | quoted, max_size=8), quiet_lines)
 def test_without_a_verdict_of_its_own_a_text_has_none(blocks: list[str], last: str) -> None:
     text = "\n".join([*blocks, "no fence around all of it", last])
@@ -188,7 +186,6 @@ def test_without_a_verdict_of_its_own_a_text_has_none(blocks: list[str], last: s
     assert read_review_verdict(text) is None
 
 
-@many
 @given(agent_texts, st.sampled_from(list(EVIDENCE_GROUPS)), st.integers(1, 4))
 def test_no_text_crashes_the_gate(text: str, phase: Phase, cycle: int) -> None:
     judged = judge_review(text, phase, cycle, settings())
@@ -198,6 +195,7 @@ def test_no_text_crashes_the_gate(text: str, phase: Phase, cycle: int) -> None:
     assert (section(text, EVIDENCE) or "x").strip()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_five_megabytes_are_judged(shape: str) -> None:
     text = worst_texts(shape)[1]

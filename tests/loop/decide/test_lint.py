@@ -6,7 +6,7 @@ from hypothesis import given
 from quintet.errors import TaskError
 from quintet.loop.decide.lint import EXPLORE_HEADER, PLACEHOLDER, SCENARIO_HEADER, Finding, lint
 from quintet.loop.decide.task import parse_task
-from tests.loop.texts import agent_texts, many
+from tests.loop.texts import agent_texts
 
 EXPLORE = "The parser in parse.py drops the last line of a file without a line end. Keep it."
 SCENARIO = "Run: python3 -m pytest\nExpected: exit code 0"
@@ -67,7 +67,6 @@ def test_a_scenario_in_other_words_is_good(scenario: str) -> None:
     assert lint(GOOD.replace(SCENARIO, scenario)) == []
 
 
-@many
 @given(agent_texts, agent_texts)
 def test_a_run_refuses_exactly_what_is_an_error(first: str, second: str) -> None:
     text = f"{EXPLORE_HEADER}\n{first}\n{SCENARIO_HEADER}\n{second}"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from quintet.loop.decide.markup import MOST_FENCES, fences, label, normalise, own, unwrap
-from tests.loop.texts import agent_texts, many
+from tests.loop.texts import agent_texts
 
 WORD = re.compile(r"^word$", re.MULTILINE)
 
@@ -97,7 +97,6 @@ def test_a_label_is_a_line_of_its_own(line: str) -> None:
     assert not label("REVIEW_NOTES").search(line)
 
 
-@many
 @given(agent_texts)
 def test_fences_lie_in_order_within_the_text(text: str) -> None:
     spans = list(fences(text))

@@ -21,7 +21,7 @@ from quintet.loop.decide.steps import Ask, Finished
 from quintet.loop.record.state_file import LARGEST, load_state, put_aside, save_state
 from quintet.roles import ANALYST, ROLES, Phase
 from tests.loop.runs import TASK, settings
-from tests.loop.texts import many, readable_texts, strange_text
+from tests.loop.texts import readable_texts, strange_text
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 SEEDED = {
@@ -82,7 +82,6 @@ def test_the_document_has_the_fields_of_the_seeds(path: Path) -> None:
     assert document["outputs"].keys() == {role.output for role in ROLES}
 
 
-@many
 @given(readable_texts, strange_text.filter(lambda text: not any("\ud800" <= char < "\udc00" for char in text)))
 def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, reply: str, wd: str) -> None:
     path = tmp_path_factory.getbasetemp() / "any-text.json"
@@ -229,7 +228,6 @@ damaged = st.dictionaries(
 )  # fmt: skip
 
 
-@many
 @given(damaged, st.integers(1, 9), st.integers(1, 4))
 def test_damaged_states_never_crash_the_flow_or_the_prompts(
     tmp_path_factory: pytest.TempPathFactory, document: dict[str, Any], rounds: int, cycles: int

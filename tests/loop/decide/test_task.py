@@ -8,7 +8,7 @@ from hypothesis import given
 from quintet.errors import TaskError
 from quintet.loop.decide.lint import PLACEHOLDER
 from quintet.loop.decide.task import EXPLORE_HEADER, SCENARIO_HEADER, Task, parse_task
-from tests.loop.texts import agent_texts, many
+from tests.loop.texts import agent_texts
 
 GOOD = f"{EXPLORE_HEADER}\nexplore\nmore\n{SCENARIO_HEADER}\nscenario\n"
 TURNED = f"{SCENARIO_HEADER}\nscenario\n{EXPLORE_HEADER}\nexplore\nmore\n"
@@ -62,7 +62,6 @@ def test_a_near_miss_is_named_by_its_line(line: str) -> None:
         parse_task(f"{EXPLORE_HEADER}\nexplore\n{line}\nscenario")
 
 
-@many
 @given(agent_texts, agent_texts)
 def test_any_text_is_a_task_or_a_task_error(first: str, second: str) -> None:
     text = f"{EXPLORE_HEADER}\n{first}\n{SCENARIO_HEADER}\n{second}"

@@ -9,7 +9,7 @@ from hypothesis import given
 
 from quintet.loop.journal import Event, RoundFailed, RunFinished, RunStarted, TestJudged, Warned, schema
 from quintet.loop.record.journal_file import Journal
-from tests.loop.texts import many, strange_text
+from tests.loop.texts import strange_text
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 EVENTS: list[Event] = [
@@ -65,7 +65,6 @@ def test_fields_that_a_later_version_adds_are_ignored(journal: Journal) -> None:
     assert list(journal.read()) == [EVENTS[2].model_copy(update={"at": "2026-01-02T03:04:05.678+00:00"})]
 
 
-@many
 @given(strange_text)
 def test_any_text_can_be_written(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     journal = Journal(tmp_path_factory.getbasetemp() / "any-text.jsonl", lambda: NOW)

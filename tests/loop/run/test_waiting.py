@@ -43,9 +43,10 @@ from tests.stub.fake import (
     store_in,
 )
 
+pytestmark = pytest.mark.slow
 POLL = 2.0
 GRACE = 30.0
-LIMIT = 1800.0
+LIMIT = 300.0
 REMINDER = "write the file"
 SLACK = POLL + 0.5
 """what the spacing of the polls may add to a rule's time"""
@@ -134,7 +135,7 @@ def test_once_the_file_is_there_the_status_is_asked_for_quickly(scene: Scene) ->
 
 
 def test_an_agent_that_writes_early_is_not_asked_without_end(scene: Scene) -> None:
-    scene.api.status = changes((0, PROCESSING), (1000, COMPLETED))
+    scene.api.status = changes((0, PROCESSING), (250, COMPLETED))
     scene.clock.at(1, scene.write)
     scene.wait()
     assert len(scene.api.asked_at) < 1000
@@ -287,8 +288,8 @@ def test_the_grace_does_not_begin_before_the_agent_was_seen_at_work(scene: Scene
 
 
 def test_stale_completed_then_work_then_file(scene: Scene) -> None:
-    scene.api.status = changes((0, COMPLETED), (5, PROCESSING), (500, COMPLETED))
-    scene.clock.at(499, scene.write)
+    scene.api.status = changes((0, COMPLETED), (5, PROCESSING), (250, COMPLETED))
+    scene.clock.at(249, scene.write)
     assert scene.wait().source == "file"
 
 
@@ -330,9 +331,9 @@ def test_unknown_for_ever_is_a_timeout(scene: Scene) -> None:
 
 def test_the_grace_counts_only_consecutive_idle_polls(scene: Scene) -> None:
     """20 s idle, 4 s at work, over and over: never a grace in one piece."""
-    scene.api.status = lambda now: IDLE if now % 24 < 20 and now < 1000 else PROCESSING
-    scene.clock.at(1001, scene.write)
-    scene.clock.at(1010, lambda: setattr(scene.api, "status", lambda _: COMPLETED))
+    scene.api.status = lambda now: IDLE if now % 24 < 20 and now < 240 else PROCESSING
+    scene.clock.at(241, scene.write)
+    scene.clock.at(250, lambda: setattr(scene.api, "status", lambda _: COMPLETED))
     assert scene.wait().source == "file"
 
 
@@ -380,7 +381,7 @@ def test_reading_the_screen_outlives_a_passing_fault(scene: Scene) -> None:
 
 
 def test_timeout_while_processing(scene: Scene) -> None:
-    with pytest.raises(TimeoutError, match=r"aa00bb11.*1800 s.*processing"):
+    with pytest.raises(TimeoutError, match=r"aa00bb11.*300 s.*processing"):
         scene.wait()
     assert LIMIT <= scene.clock.now() < LIMIT + SLACK
 
@@ -534,9 +535,9 @@ def test_a_question_that_was_answered_meanwhile_is_not_told(scene: Scene) -> Non
 
 @pytest.mark.parametrize("fault", [PassingFault("refused"), OutcomeUnknown("dropped"), OutcomeUnknown("answered 503")])
 def test_passing_faults_of_a_read_are_outlived(scene: Scene, fault: Exception) -> None:
-    scene.api.fault = lambda now: fault if 10 < now < 300 else None
-    scene.api.status = changes((0, PROCESSING), (350, COMPLETED))
-    scene.clock.at(320, scene.write)
+    scene.api.fault = lambda now: fault if 10 < now < 200 else None
+    scene.api.status = changes((0, PROCESSING), (250, COMPLETED))
+    scene.clock.at(220, scene.write)
     assert scene.wait().source == "file"
     assert len(scene.told(ServerFault)) == 1
 
@@ -578,8 +579,8 @@ def test_faults_do_not_count_as_idle(scene: Scene) -> None:
     scene.api.status = changes((0, PROCESSING), (10, IDLE))
     scene.api.fault = lambda now: PassingFault("away") if 12 < now < 100 else None
     scene.clock.at(101, lambda: setattr(scene.api, "status", lambda _: PROCESSING))
-    scene.clock.at(300, scene.write)
-    scene.clock.at(301, lambda: setattr(scene.api, "status", lambda _: COMPLETED))
+    scene.clock.at(250, scene.write)
+    scene.clock.at(251, lambda: setattr(scene.api, "status", lambda _: COMPLETED))
     assert scene.wait().source == "file"
 
 

@@ -24,8 +24,9 @@ class Undo:
 
 def undo(wd: Path, run: Run, *, newest: bool) -> Undo:
     """How to undo a run. Made from what git says now and not from a file, which an agent could have changed."""
-    start, head = run.start_commit, git.answer(wd, "rev-parse", "--verify", "HEAD") or ""
-    if not is_hash(start) or not is_hash(head):
+    start = run.start_commit
+    head = git.answer(wd, "rev-parse", "--verify", "HEAD") if is_hash(start) else None
+    if not head or not is_hash(head):
         return Undo()
     told = run.commit or run.head
     end = told if is_hash(told) else head if newest else start
