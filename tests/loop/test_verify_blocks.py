@@ -10,7 +10,6 @@ from quintet.loop.decide.lint import EXPLORE_HEADER, SCENARIO_HEADER, lint
 from quintet.loop.decide.task import parse_task
 from quintet.loop.decide.verify_blocks import LONGEST_SCRIPT, find_blocks
 from tests.loop.runs import settings
-from tests.loop.texts import many
 
 EXPLORE = "The parser in parse.py drops the last line of a file without a line end. Keep it."
 
@@ -126,7 +125,6 @@ def test_a_scenario_whose_block_says_what_has_to_come_out_needs_no_words_for_it(
 LINES = ("make check", "```", "~~~", "````", "- ```", "```verify", "  x", "\ttab", "", "    ```", "1. one", "> ```")
 
 
-@many
 @given(st.lists(st.sampled_from(LINES), min_size=1), st.integers(0, 3), st.sampled_from("`~"))
 def test_a_fence_that_is_longer_than_all_in_it_keeps_every_line(lines: list[str], indent: int, mark: str) -> None:
     before, fence = " " * indent, mark * 5
@@ -135,7 +133,6 @@ def test_a_fence_that_is_longer_than_all_in_it_keeps_every_line(lines: list[str]
     assert scripts(scenario) == ["\n".join(line.replace("\t", tab) for line in lines)]
 
 
-@many
 @given(st.lists(st.sampled_from((*LINES, "- ```verify", "~~~ verify", "2. two", "   ~~~")), max_size=20))
 def test_whatever_the_lines_are_a_run_takes_only_closed_blocks(lines: list[str]) -> None:
     text = task("\n".join(lines))
