@@ -16,6 +16,7 @@ from quintet.errors import QuintetError, RunError
 from quintet.loop.decide.state import State, Status, TerminalRef
 from quintet.loop.journal import RunFinished, RunStarted
 from quintet.loop.record.journal_file import Journal
+from quintet.loop.record.run_record import RunRecord
 from quintet.loop.record.state_file import name_state_file, save_state
 from quintet.roles import ROLES
 from quintet.server.state_folder import PROJECT
@@ -195,6 +196,45 @@ def test_old_runs_go_by_choice_and_the_newest_stay(desk: Desk) -> None:
     desk.quintet("clean", "--runs", "--yes")
     assert not (desk.wd / ".tmp" / RUN).exists()
     assert (desk.wd / ".tmp" / NEWER).exists()
+
+
+def test_a_run_goes_in_both_places_also_where_one_is_gone(desk: Desk) -> None:
+    records = []
+    for run_id in (RUN, NEWER):
+        record = RunRecord(desk.wd, run_id)
+        run_folder(desk.wd, run_id)
+        record.open()
+        records.append(record)
+    shutil.rmtree(desk.wd / ".tmp" / RUN)
+    assert RUN in desk.quintet("runs").output
+    assert desk.quintet("report", RUN).exit_code == 0
+    assert (records[0].archive / "report.md").exists()
+    desk.quintet("clean", "--runs", "--yes")
+    assert [path.exists() for record in records for path in (record.folder, record.archive)] == [
+        False,
+        False,
+        True,
+        True,
+    ]
+
+
+def test_the_record_of_another_project_with_the_same_run_stays(desk: Desk, tmp_path: Path) -> None:
+    theirs = RunRecord(tmp_path / "theirs", RUN)
+    theirs.open()
+    run_folder(desk.wd, RUN)
+    desk.quintet("clean", "--runs", "--keep", "0", "--yes")
+    assert not (desk.wd / ".tmp" / RUN).exists()
+    assert theirs.folder.exists()
+
+
+def test_the_record_of_a_project_that_is_gone_goes_after_a_month(desk: Desk, tmp_path: Path) -> None:
+    gone, here = RunRecord(tmp_path / "gone", RUN), RunRecord(desk.wd, NEWER)
+    for record in (gone, here):
+        record.open()
+    assert list(leftovers.records_without_project()) == []
+    (found,) = leftovers.records_without_project(time.time() + 31 * 86_400)
+    found.remove()
+    assert (gone.folder.exists(), here.folder.exists()) == (False, True)
 
 
 def test_a_run_that_could_go_on_stays(desk: Desk) -> None:

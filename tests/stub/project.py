@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -107,7 +108,14 @@ class Project:
         save_state(replace(state, outputs=state.outputs | outputs), self.state_file)
         self.change_state(**fields)
 
+    @property
+    def records(self) -> Path:
+        """Where runs keep what they go by."""
+        return self.home / ".local/state/quintet/records"
+
     def change_state(self, **fields: Any) -> None:
+        """Make it the state of a run that came from elsewhere, and change it."""
+        shutil.rmtree(self.records, ignore_errors=True)
         self.state_file.write_text(json.dumps(self.state | fields), encoding="utf-8")
 
     @property

@@ -11,6 +11,7 @@ from quintet.prose import hanging, plural
 from quintet.setup.leftovers import (
     Leftover,
     old_run_folders,
+    records_without_project,
     server_file_leftovers,
     sessions_of_ended_runs,
     terminal_leftovers,
@@ -23,6 +24,7 @@ def clean(*, wd: Path, terminals: bool, runs: bool, keep: int, dry_run: bool, ye
         *(sessions_of_ended_runs() if terminals else ()),
         *terminal_leftovers(),
         *server_file_leftovers(wd),
+        *records_without_project(),
         *(old_run_folders(wd, keep) if runs else ()),
     ]
     more = not terminals and any(True for _ in sessions_of_ended_runs())

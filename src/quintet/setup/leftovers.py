@@ -16,7 +16,7 @@ from quintet.errors import QuintetError, RunError, ServerError
 from quintet.layout import DISCOVERY, LONGEST_WORD, TMP
 from quintet.loop.decide.state import Status
 from quintet.loop.record.lock import worker
-from quintet.loop.record.run_record import RunRecord, recorded
+from quintet.loop.record.run_record import RunRecord, projects_of_records, recorded
 from quintet.loop.record.saved_state import load_project_state
 from quintet.loop.record.state_file import state_file_of
 from quintet.server.names import run_id_of
@@ -116,6 +116,16 @@ def old_run_folders(wd: Path, keep: int) -> Iterator[Leftover]:
             yield Leftover("the folder of an old run", str(folder), partial(_remove_run, wd, folder))
 
 
+def records_without_project(now: float | None = None) -> Iterator[Leftover]:
+    """The records of runs whose project has been gone for a month, as far as anybody can tell."""
+    now = time.time() if now is None else now
+    for folder, wd in projects_of_records().items():
+        if not wd.exists() and _is_old(folder, now, MONTH_SECONDS):
+            yield Leftover(
+                "the record of a run that has no project any more", str(folder), partial(_remove_folder, folder)
+            )
+
+
 def _is_old(path: Path, now: float, seconds: float | None = None) -> bool:
     try:
         return now - path.lstat().st_mtime > (YOUNG_SECONDS if seconds is None else seconds)
@@ -160,6 +170,8 @@ def _remove_folder(folder: Path) -> None:
 def count_leftovers(wd: Path) -> tuple[int, int]:
     """How many leftovers there are: files and folders, and sessions of ended runs."""
     try:
-        return len([*terminal_leftovers(), *server_file_leftovers(wd)]), len(list(sessions_of_ended_runs()))
+        return len([*terminal_leftovers(), *server_file_leftovers(wd), *records_without_project()]), len(
+            list(sessions_of_ended_runs())
+        )
     except (OSError, QuintetError):
         return 0, 0

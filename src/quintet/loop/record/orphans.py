@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Final
 
 from quintet.config import Settings
-from quintet.layout import JOURNAL, TMP
+from quintet.layout import JOURNAL, TMP, run_folder
 from quintet.loop.decide.state import State, TerminalRef
 from quintet.loop.journal import RunFinished, RunStarted, TerminalCreated
 from quintet.loop.record.journal_file import Journal
-from quintet.loop.record.run_record import recorded
+from quintet.loop.record.run_record import recorded, recorded_runs
 
 MOST: Final = 12
 """runs that are looked at, from the newest on: older ones were cleared away when these began"""
@@ -18,7 +18,8 @@ MOST: Final = 12
 
 def find_strays(settings: Settings) -> list[State]:
     """The unfinished runs of a project that have no state file any more, in no place."""
-    folders = sorted((path.parent for path in (settings.wd / TMP).glob(f"*/{JOURNAL}")), reverse=True)
+    names = {path.parent.name for path in (settings.wd / TMP).glob(f"*/{JOURNAL}")}.union(recorded_runs(settings.wd))
+    folders = [run_folder(settings.wd, name) for name in sorted(names, reverse=True)]
     stateless = [folder for folder in folders if not (folder / settings.state_file.name).exists()]
     found = [state_from_journal(recorded(folder) / JOURNAL) for folder in stateless[:MOST]]
     return [state for state in found if state is not None]

@@ -1,5 +1,6 @@
 """The record of a run: its state on disk, its journal, its archive, and those who hear of every event."""
 
+import contextlib
 from collections.abc import Callable, Iterable
 
 from quintet.config import Settings
@@ -50,6 +51,7 @@ class RunStore:
         self._journal = Journal.of(self.record)
         self._copied = digest_of(settings.state_file) if owns_state_file else ""
         """the digest of what this run wrote to the state file last"""
+        self._written = self._look()
 
     def fold(self, step: Step, outcome: Outcome) -> None:
         """Fold an outcome into the state, save it, and tell of what was decided."""
@@ -95,12 +97,24 @@ class RunStore:
         sign_again(self.settings.wd)
         with self.signals.deferred():
             self.record.restore_copies()
-            if self.settings.state_file.exists():
-                name_state_file(self.settings.wd, self.settings.state_file)
-            elif self.owns_state_file:
-                self._save()
+            if self.owns_state_file and (self._written != (found := self._look()) or not found):
+                self._put_state_back()
+            name_state_file(self.settings.wd, self.settings.state_file)
+
+    def _put_state_back(self) -> None:
+        """Save the state once more where the file is gone, or is not as this run has written it."""
+        if self._look() and digest_of(self.settings.state_file) != self._copied:
+            self.warn(f"{self.settings.state_file} was changed by somebody while the run was at work; it is put right")
+        self._save()
+
+    def _look(self) -> tuple[int, ...]:
+        """What tells one version of the state file from another; nothing where it is gone."""
+        with contextlib.suppress(OSError):
+            found = self.settings.state_file.lstat()
+            return found.st_mtime_ns, found.st_size, found.st_ino
+        return ()
 
     def _save(self) -> None:
         self._copied = save(self.state, self.settings.state_file, self.record, self._copied)
-        self.owns_state_file = True
+        self.owns_state_file, self._written = True, self._look()
         name_state_file(self.settings.wd, self.settings.state_file)
