@@ -51,7 +51,8 @@ DEFAULTS = {
     "post_processing.git_commit_comment": "", "notifications.ntfy_topic": "",
     "notifications.ntfy_url": "https://ntfy.sh", "cleanup_on_exit": False, "resume": None,
     "limits.max_tokens": 0, "prices": None, "limits.max_limit_wait": 21600.0, "handoff.recover_terminals": True,
-    "guard.require_actions": True, "prompts_dir": "", "progress_seconds": 60.0,
+    "guard.require_actions": True, "guard.red_first": "warn", "guard.verify_first": False,
+    "prompts_dir": "", "progress_seconds": 60.0,
 }  # fmt: skip
 VARIABLES = {
     "API", "PROVIDER", "WD", "PROMPT", "PROMPT_FILE", "PROJECT_TEST_CMD", "VERIFY_CMD", "START_AGENT", "MAX_ROUNDS",
@@ -61,7 +62,7 @@ VARIABLES = {
     "STRICT_FILE_HANDOFF", "IDLE_GRACE_SECONDS", "RESPONSE_TIMEOUT", "MAX_FILE_REMINDERS", "AUTO_ACCEPT_PERMISSIONS",
     "POST_OPENSPEC_ARCHIVE", "POST_GIT_COMMIT", "POST_GIT_COMMIT_COMMENT", "NTFY_TOPIC", "NTFY_URL",
     "REQUIRE_ACTIONS", "CLEANUP_ON_EXIT", "RESUME", "STATE_FILE", "MAX_TOKENS", "PRICES", "RECOVER_TERMINALS",
-    "MAX_LIMIT_WAIT", "PROMPTS_DIR", "PERMISSIONS", "PROGRESS_SECONDS",
+    "MAX_LIMIT_WAIT", "PROMPTS_DIR", "PERMISSIONS", "PROGRESS_SECONDS", "RED_FIRST", "VERIFY_FIRST",
 }  # fmt: skip
 
 
@@ -93,6 +94,7 @@ def nested(key: str, value: Any) -> dict[str, Any]:
 SAMPLES = {
     "api": ("http://a", "http://b", "http://c"), "provider": ("codex", "scripted", "claude_code"),
     "start_agent": ("tester", "programmer", "peer_analyst"), "notifications.ntfy_url": ("http://a", "http://b", "http://c"),
+    "guard.red_first": ("stop", "off", "warn"),
     "handoff.permissions": ("unattended", "ask", "unattended"),
     "prices": ("{}", '{"b": {"input": 1, "output": 2}}', {"c": {"input": 1, "output": 2}}),
 }  # fmt: skip

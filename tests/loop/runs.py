@@ -24,6 +24,7 @@ from quintet.loop.decide.steps import (
     Outcome,
     Replied,
     Verify,
+    When,
 )
 from quintet.loop.decide.task import Task
 from quintet.loop.journal import Event
@@ -88,9 +89,13 @@ def play(
     reply: Reply,
     *,
     exit_code: int = 0,
+    red: int = 1,
     pause: Callable[[State], State] = lambda state: state,
 ) -> Played:
-    """Go from step to step until the run is over. `pause` stands where a run may stop and be resumed."""
+    """Go from step to step until the run is over. `pause` stands where a run may stop and be resumed.
+
+    The checks end with `exit_code`, before the first prompt with `red`.
+    """
     played = Played(state, Finished(state.final_status))
     for _ in range(most_steps(config)):
         step = following(state, config)
@@ -99,8 +104,9 @@ def play(
             return played
         outcome: Outcome
         if isinstance(step, Verify):
-            played.verified += 1
-            outcome = ChecksEnded((CheckResult(step.checks[0], exit_code, "output of the command"),))
+            played.verified += step.when is When.AFTER_PASS
+            code = red if step.when is When.START else exit_code
+            outcome = ChecksEnded((CheckResult(step.checks[0], code, "output of the command"),))
         elif isinstance(step, FollowUp):
             outcome = FollowUpEnded(FollowUpResult.DONE) if step.mark else Marked("a mark")
         else:
@@ -119,9 +125,9 @@ def play(
 
 
 def most_steps(config: Settings) -> int:
-    """The longest run that the limits allow: a worker and twice its reviewer, the tester twice and a command."""
+    """The longest run that the limits allow: a worker and twice its reviewer, the tester twice, and the checks."""
     pair = 3 * config.max_review_cycles
-    return pair + config.max_rounds * (pair + 3) + 1
+    return pair + config.max_rounds * (pair + 4) + 2
 
 
 def scripted(**replies: str | list[str]) -> Reply:

@@ -224,7 +224,8 @@ def test_the_word_of_a_run_is_put_right(project: Scripted) -> None:
 def test_stop_finds_the_run_while_its_check_has_cleaned_the_work_tree() -> None:
     """Nobody puts the number of the process back while the user's command runs."""
     with scripted(story() | {TESTER.name: turns(PASS)}) as project:
-        process = project.start("run", "--plain", VERIFY_CMD="rm .tmp/quintet.pid; touch .tmp/gone; sleep 600")
+        command = "rm .tmp/quintet.pid; touch .tmp/gone; sleep 600"
+        process = project.start("run", "--plain", VERIFY_CMD=command, RED_FIRST="off")
         project.until_there("gone")
         code, said = project.call("stop")
         assert (code, process.wait(timeout=60)) == (0, 128 + signal.SIGTERM), said

@@ -139,6 +139,18 @@ class Settings:
         True,
         "an approval counts only after something was read or run, a PASS only after a command, by the agents' records",
     )
+    red_first: str = _row(
+        "guard.red_first",
+        Choice(("warn", "stop", "off")),
+        "warn",
+        "what to do about a check that succeeds before anything is done: the task's `verify` blocks, else `VERIFY_CMD`",
+    )
+    verify_first: bool = _row(
+        "guard.verify_first",
+        Flag(),
+        False,
+        "run the checks before the tester is asked too; where one fails, the round has failed",
+    )
     condense_cross_phase: bool = _row(
         "condensation.condense_cross_phase", Flag(), True, "shorten what goes to the next phase"
     )

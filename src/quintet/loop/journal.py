@@ -186,6 +186,19 @@ class Verified(_Event):
     """its output"""
 
 
+class Checked(_Event):
+    """How a check has ended that was run before the first prompt, or before the tester was asked."""
+
+    event: Literal["checked"] = "checked"
+    round: Whole
+    when: str
+    """start or before_test"""
+    command: str
+    exit_code: Whole
+    file: str = ""
+    """its output"""
+
+
 class RoundFailed(_Event):
     event: Literal["round_failed"] = "round_failed"
     round: Whole
@@ -265,6 +278,8 @@ class RunFinished(_Event):
     event: Literal["run_finished"] = "run_finished"
     status: str
     round: Whole
+    checks: dict[str, Whole] = {}
+    """what has confirmed the PASS: exit codes by the title of a check"""
     cleaned_up: bool = False
     """whether the terminals are ended with it"""
     head: str = ""
@@ -286,6 +301,7 @@ Event = Annotated[
     | ReviewsUsedUp
     | TestJudged
     | Verified
+    | Checked
     | RoundFailed
     | GuardReleased
     | Reminded

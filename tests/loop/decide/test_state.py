@@ -55,6 +55,8 @@ def full_state() -> State:
         current_phase=Phase.TESTER,
         final_status=Status.FAIL,
         turn=Turn.VERIFY,
+        check_first=True,
+        checked={"verify block 1": 0},
         again=Again.ACTIONS,
         worked=True,
         terminals={role.name: TerminalRef(f"id-{role}", f"cli-{role}") for role in ROLES},

@@ -88,7 +88,7 @@ def test_a_second_signal_ends_at_once(project: Project) -> None:
 
 
 def test_stopped_while_the_users_command_runs(project: Project) -> None:
-    process = project.start(VERIFY_CMD="echo $$ > pid; exec sleep 600")
+    process = project.start(VERIFY_CMD="echo $$ > pid; exec sleep 600", RED_FIRST="off")
     pid = int(until(lambda: (project.wd / "pid").exists() and (project.wd / "pid").read_text().strip(), "the command"))
     process.send_signal(signal.SIGTERM)
     assert finish(process).code == 143

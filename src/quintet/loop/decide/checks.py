@@ -1,10 +1,16 @@
 """What a machine can check of a task: the `verify` blocks of its scenario test, then the project's own command."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from quintet.config import Settings
 from quintet.loop.decide.lint import SCENARIO_HEADER, sections_of
 from quintet.loop.decide.verify_blocks import find_blocks
+
+RED_STOP: Final = "stop"
+RED_OFF: Final = "off"
+"""what the setting `red_first` may ask for"""
 
 
 @dataclass(frozen=True)
@@ -57,7 +63,25 @@ def task_checks(task: str) -> tuple[Check, ...]:
     return tuple(Check(f"verify block {number}", block.script, True) for number, block in enumerate(blocks, 1))
 
 
+def start_checks(task: str, settings: Settings) -> tuple[Check, ...]:
+    """What must not succeed before the work has begun: a project's own command only where the task has no check."""
+    return task_checks(task) or all_checks(task, settings)
+
+
 def all_checks(task: str, settings: Settings) -> tuple[Check, ...]:
     """All that has to agree with a PASS, in the order in which it is run."""
     command = settings.verify_cmd
     return (*task_checks(task), *([Check(command, command)] if command else []))
+
+
+def passes_already(results: Sequence[CheckResult]) -> str:
+    """That checks prove nothing, because they succeed before anything is done."""
+    titles = " and ".join(result.check.words for result in results)
+    succeed, prove = ("succeed", "they prove") if results[1:] else ("succeeds", "it proves")
+    advice = "" if results[-1].check.is_block else "; a verify block in the scenario test can"
+    return f"{titles} {succeed} before anything is done, so {prove} nothing about this task{advice}"
+
+
+def refuted(why: str, failed: CheckResult) -> str:
+    """The test report that a failed check stands for."""
+    return f"RESULT: FAIL\nEVIDENCE:\n{why} check ended with exit code {failed.exit_code}:\n{failed.evidence}"

@@ -5,12 +5,13 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from quintet.config import Settings
 from quintet.loop import journal
 from quintet.loop.decide import condense, gate
-from quintet.loop.decide.checks import all_checks
+from quintet.loop.decide.checks import RED_OFF, RED_STOP, all_checks, passes_already, refuted, start_checks
 from quintet.loop.decide.evidence import did_work
 from quintet.loop.decide.gate import Verdict
 from quintet.loop.decide.markup import normalise
@@ -43,6 +44,7 @@ from quintet.loop.decide.steps import (
     TerminalsEnded,
     TurnOutcome,
     Verify,
+    When,
 )
 from quintet.roles import ANALYST, BY_NAME, PEER_PROGRAMMER, PROGRAMMER, REVIEWER, ROLES, TESTER, WORKER, Phase, Role
 
@@ -61,7 +63,7 @@ def first_state(settings: Settings, run_id: str = "", start_commit: str = "") ->
     start = BY_NAME[settings.start_agent]
     skipped = ROLES[: ROLES.index(start)]
     notes = {role.output: f"{NOT_THERE}this run was started at {start}, without {role}.)" for role in skipped}
-    return State(
+    first = State(
         api=settings.api,
         provider=settings.provider,
         wd=str(settings.wd),
@@ -70,8 +72,16 @@ def first_state(settings: Settings, run_id: str = "", start_commit: str = "") ->
         start_commit=start_commit,
         current_phase=start.phase,
         turn=Turn.REVIEW if start.reviews else Turn.WORK,
+        check_first=settings.red_first != RED_OFF and bool(start_checks(settings.prompt, settings)),
         outputs=State().outputs | notes,
     )
+    return first if start.reviews else _entered(first, settings)
+
+
+def _entered(state: State, settings: Settings) -> State:
+    """The state at the beginning of its phase."""
+    checks = state.current_phase is Phase.TESTER and settings.verify_first and all_checks(state.prompt, settings)
+    return replace(state, turn=Turn.CHECK if checks else Turn.WORK)
 
 
 def resumed_state(saved: State, settings: Settings, run_id: str) -> State:
@@ -88,7 +98,11 @@ def next_step(state: State, settings: Settings) -> Step:
         return _after_pass(state, settings)
     if state.turn is Turn.FAILED or state.current_round > settings.max_rounds:
         return Finished(Status.FAIL)
+    if state.check_first and (checks := start_checks(state.prompt, settings)):
+        return Verify(state.current_round, checks, When.START)
     state = _with_input(state)
+    if state.turn is Turn.CHECK and settings.verify_first and (checks := all_checks(state.prompt, settings)):
+        return Verify(state.current_round, checks, When.BEFORE_TEST)
     if state.turn is Turn.VERIFY:
         checks = all_checks(state.prompt, settings)
         return Verify(state.current_round, checks) if checks else _after_pass(state, settings)
@@ -112,7 +126,7 @@ def apply(state: State, step: Step, outcome: Outcome, settings: Settings) -> App
         case Ask(), Dispatched() | Arrived() | NotSent() | Replied() | NoReply() | Retrying():
             return _turn_changed(state, step, outcome, settings)
         case Verify(), ChecksEnded():
-            return _verified(_archived(state, outcome.sequence), outcome, settings)
+            return _CHECKED[step.when](_archived(state, outcome.sequence), outcome, settings)
         case FollowUp(), Marked(mark):
             return replace(state, turn=Turn.PASSED, mark=mark), ()
         case FollowUp(), FollowUpEnded(result):
@@ -226,7 +240,7 @@ def _with_input(state: State) -> State:
     asked = REVIEWER[phase] if state.turn is Turn.REVIEW else WORKER[phase]
     if state.again and _empty(outputs[asked.output]):
         state = replace(state, again=Again.NO)
-    if state.turn is not Turn.WORK and _empty(outputs[WORKER[phase].output]):
+    if state.turn in (Turn.REVIEW, Turn.VERIFY) and _empty(outputs[WORKER[phase].output]):
         return replace(state, turn=Turn.WORK, again=Again.NO)
     return state
 
@@ -277,7 +291,7 @@ def _judged(state: State, phase: Phase, approved: bool, notes: str, settings: Se
         state = replace(state, current_phase=following, cycle=1, open_notes=notes if used_up else "")
     else:
         state = replace(state, cycle=state.cycle + 1)
-    return replace(state, turn=Turn.WORK), events
+    return _entered(state, settings), events
 
 
 def _tested(state: State, replied: Replied, settings: Settings, worked: bool) -> Applied:
@@ -317,16 +331,44 @@ def _decided(state: State, verdict: Verdict, report: str, settings: Settings) ->
 
 
 def _verified(state: State, done: ChecksEnded, settings: Settings) -> Applied:
-    events = [
-        journal.Verified(
-            round=state.current_round, command=result.check.title, exit_code=result.exit_code, file=result.file
-        )
-        for result in done.results
-    ]
+    events = _check_events(state, done)
     if done.last.passed:
-        return replace(state, turn=Turn.PASSED), tuple(events)
-    said = f"The tester said PASS, but this check ended with exit code {done.last.exit_code}:"
-    return _failed(state, f"RESULT: FAIL\nEVIDENCE:\n{said}\n{done.last.evidence}", settings, *events)
+        checked = {result.check.title: result.exit_code for result in done.results}
+        return replace(state, turn=Turn.PASSED, checked=checked), events
+    return _failed(state, refuted("The tester said PASS, but this", done.last), settings, *events)
+
+
+def _checked_before_test(state: State, done: ChecksEnded, settings: Settings) -> Applied:
+    """Where a check fails, the round has failed, and the tester's turn is saved."""
+    events = _check_events(state, done, When.BEFORE_TEST)
+    if done.last.passed:
+        return replace(state, turn=Turn.WORK), events
+    return _failed(state, refuted("The tester was not asked, because this", done.last), settings, *events)
+
+
+def _checked_at_start(state: State, done: ChecksEnded, settings: Settings) -> Applied:
+    """A check that passes already proves nothing; where that stops the run, another start checks it again."""
+    events = _check_events(state, done, When.START)
+    if done.last.passed and settings.red_first == RED_STOP:
+        return state, events
+    if done.last.passed:
+        events = (*events, journal.Warned(text=f"{passes_already(done.results)} (RED_FIRST)"))
+    return replace(state, check_first=False), events
+
+
+def _check_events(state: State, done: ChecksEnded, when: When = When.AFTER_PASS) -> tuple[journal.Event, ...]:
+    kind = journal.Verified if when is When.AFTER_PASS else partial(journal.Checked, when=when)
+    return tuple(
+        kind(round=state.current_round, command=result.check.title, exit_code=result.exit_code, file=result.file)
+        for result in done.results
+    )
+
+
+_CHECKED: Final = {
+    When.START: _checked_at_start,
+    When.BEFORE_TEST: _checked_before_test,
+    When.AFTER_PASS: _verified,
+}
 
 
 def _failed(state: State, report: str, settings: Settings, *judged: journal.Event) -> Applied:

@@ -20,8 +20,10 @@ class Turn(StrEnum):
 
     WORK = "work"
     REVIEW = "review"
+    CHECK = "check"
+    """the checks run before the tester is asked"""
     VERIFY = "verify"
-    """the tester said PASS and the user's command has to agree"""
+    """the tester said PASS and the checks have to agree"""
     PASSED = "passed"
     """the task has passed, and what the settings ask for after a PASS comes next"""
     FAILED = "failed"
@@ -41,7 +43,7 @@ class Again(StrEnum):
 TURNS: Final = {
     Phase.ANALYST: (Turn.WORK, Turn.REVIEW),
     Phase.PROGRAMMER: (Turn.WORK, Turn.REVIEW),
-    Phase.TESTER: (Turn.WORK, Turn.VERIFY, Turn.PASSED, Turn.FAILED),
+    Phase.TESTER: (Turn.WORK, Turn.CHECK, Turn.VERIFY, Turn.PASSED, Turn.FAILED),
 }
 """what can come next in each phase"""
 
@@ -76,6 +78,10 @@ class State:
     run_id: str = ""
     cycle: int = 1
     turn: Turn = Turn.WORK
+    check_first: bool = False
+    """whether the checks have to run before the first prompt"""
+    checked: dict[str, int] = field(default_factory=dict)
+    """the checks that have confirmed the PASS: exit codes by title"""
     again: Again = Again.NO
     """why the current step's role is asked once more"""
     worked: bool = False

@@ -30,16 +30,28 @@ class Ask:
         return f"{self.round}-{self.cycle}-{self.role.output}{'-again' if self.again else ''}"
 
 
+class When(StrEnum):
+    """When checks are run."""
+
+    START = "start"
+    """before the first prompt, where they have to fail"""
+    BEFORE_TEST = "before_test"
+    AFTER_PASS = "after_pass"
+    """after the tester's PASS, on which they have the last word"""
+
+
 @dataclass(frozen=True)
 class Verify:
-    """Run the checks, which have the last word on a PASS; the first that fails is the last that runs."""
+    """Run the checks; the first that fails is the last that runs."""
 
     round: int
     checks: tuple[Check, ...]
+    when: When = When.AFTER_PASS
 
     @property
     def key(self) -> str:
-        return f"{self.round}-verify"
+        names = {When.START: "start-check", When.BEFORE_TEST: f"{self.round}-check"}
+        return names.get(self.when, f"{self.round}-verify")
 
 
 @dataclass(frozen=True)

@@ -197,10 +197,10 @@ class Responses:
         """Write a prompt to the archive."""
         return self.write(f"{PROMPTS}/{name}.md", text)
 
-    def keep_output(self, sequence: int, script: str, exit_code: int, output: str) -> Path:
+    def keep_output(self, name: str, script: str, exit_code: int, output: str) -> Path:
         """Write what a check has said."""
         shown = "\n".join(f"$ {line}" for line in script.strip().split("\n"))
-        return self.write(f"{sequence:03d}-verify.md", f"{shown}\n{output.rstrip()}\n\n(exit code {exit_code})\n")
+        return self.write(name, f"{shown}\n{output.rstrip()}\n\n(exit code {exit_code})\n")
 
     def write(self, name: str, text: str) -> Path:
         """Write a file of the run, private to the user; where it is in the archive."""

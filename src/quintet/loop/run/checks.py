@@ -1,26 +1,43 @@
 """Run the checks of a run and keep what they say."""
 
+from typing import Final
+
 from quintet import command
 from quintet.config import Settings
-from quintet.loop.decide.checks import Check, CheckResult
-from quintet.loop.decide.steps import ChecksEnded, Verify
+from quintet.errors import RunError
+from quintet.loop.decide.checks import RED_STOP, CheckResult, passes_already
+from quintet.loop.decide.steps import ChecksEnded, Verify, When
 from quintet.loop.record.store import RunStore
+
+_WORDS: Final = {
+    When.START: "before anything is done, this check has to fail",
+    When.BEFORE_TEST: "before the tester is asked, this check runs",
+    When.AFTER_PASS: "the tester's PASS is verified with",
+}
 
 
 def run_checks(step: Verify, settings: Settings, store: RunStore) -> None:
     """Run one check after the other, up to the first that fails, and fold in how they ended."""
     results: list[CheckResult] = []
-    for number, check in enumerate(step.checks, store.state.sequence + 1):
-        store.note(f"the tester's PASS is verified with {check.words}")
-        results.append(_run(check, number, settings, store))
-        if not results[-1].passed:
+    for check in step.checks:
+        store.note(f"{_WORDS[step.when]}: {check.words}")
+        deferred = store.signals.deferred
+        ended = command.run(check.command, settings.wd, settings.response_timeout, shield=deferred)
+        with deferred():
+            name = _file_name(step, store.state.sequence, len(results) + 1)
+            kept = store.responses.keep_output(name, check.script, ended.exit_code, ended.output)
+        results.append(CheckResult(check, ended.exit_code, ended.output, kept.name))
+        if ended.exit_code:
             break
-    store.fold(step, ChecksEnded(tuple(results), store.state.sequence + len(results)))
+    at_start = step.when is When.START
+    done = ChecksEnded(tuple(results), store.state.sequence + (0 if at_start else len(results)))
+    store.fold(step, done)
+    if at_start and done.last.passed and settings.red_first == RED_STOP:
+        raise RunError(f"{passes_already(results)}; change it so that it fails now, or set RED_FIRST=warn")
 
 
-def _run(check: Check, number: int, settings: Settings, store: RunStore) -> CheckResult:
-    deferred = store.signals.deferred
-    ended = command.run(check.command, settings.wd, settings.response_timeout, shield=deferred)
-    with deferred():
-        kept = store.responses.keep_output(number, check.script, ended.exit_code, ended.output)
-    return CheckResult(check, ended.exit_code, ended.output, kept.name)
+def _file_name(step: Verify, sequence: int, number: int) -> str:
+    """The first numbers of an archive are those of replies: by them a run is known that has something to go on with."""
+    if step.when is When.START:
+        return f"000-check-{number}.md"
+    return f"{sequence + number:03d}-{'verify' if step.when is When.AFTER_PASS else 'check'}.md"

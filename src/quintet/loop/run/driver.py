@@ -20,6 +20,7 @@ from quintet.loop.record.signals import Interrupted, Signals
 from quintet.loop.record.store import Listener, RunStore
 from quintet.loop.run import after_pass
 from quintet.loop.run.agent_steps import AgentSteps
+from quintet.loop.run.checks import run_checks
 from quintet.loop.run.clock import Clock, RealClock
 from quintet.loop.run.connection import Connect, ServerConnection
 from quintet.loop.run.resume import Found, archive_previous, can_resume, check_task, find_saved, new_run_id
@@ -138,7 +139,7 @@ class _Run:
             self._resume(step)
 
     def _start(self, step: Step) -> None:
-        """Begin a new run: archive what was there, and start the terminals."""
+        """Begin a new run: archive what was there, see that its checks fail, and start the terminals."""
         settings, state, backend = self.settings, self.store.state, self.server.backend()
         session = backend.session_name(state.run_id)
         self.store.emit(
@@ -156,7 +157,9 @@ class _Run:
             number = plural(len(dirty), "uncommitted change")
             self.store.warn(f"the work tree has {number}, which will be in the commit after a PASS")
         archive_previous(self.found, self.store, backend)
-        Terminals(backend, settings, self.clock, self.store).init_new_run(step, session)
+        if isinstance(step, Verify):
+            run_checks(step, settings, self.store)
+        Terminals(backend, settings, self.clock, self.store).init_new_run(self._next_step(), session)
 
     def _resume(self, step: Step) -> None:
         """Go on with the saved run; what follows a PASS needs no terminals."""
@@ -210,6 +213,7 @@ class _Run:
             RunFinished(
                 status=step.status,
                 round=self.store.state.current_round,
+                checks=self.store.state.checked,
                 cleaned_up=self.settings.cleanup_on_exit,
                 head=head_commit(self.settings.wd),
             )

@@ -1,6 +1,6 @@
 """What a run would do first, found out without leaving a trace."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from quintet.config import Settings
 from quintet.errors import RunError, StateError
@@ -34,7 +34,7 @@ def plan(settings: Settings, named: str = "") -> Plan:
     if saved:
         check_task(saved, settings, named)
     task = saved_task(saved.prompt, settings) if saved else given_task(settings)
-    state = saved or flow.first_state(settings)
+    state = saved or replace(flow.first_state(settings), check_first=False)  # it is the first prompt that is asked for
     step = flow.next_step(state, settings)
     prompt = Prompts(settings, task, state).build(step) if isinstance(step, Ask) else ""
     return Plan(step, prompt, saved.prompt if saved else settings.prompt, saved.run_id if saved else "")

@@ -45,6 +45,9 @@ def _judgement(event: Event) -> str:
             return f"test of round {number}: {word or 'no verdict'} ({reason})"
         case journal.TestsLost(text=text):
             return f"the tests since the start commit: {text}"
+        case journal.Checked(when=when, command=command, exit_code=code, file=file):
+            moment = "before anything was done" if when == "start" else "before the test"
+            return f"checked {moment} with `{command}`: exit code {code}" + (f", {file}" if file else "")
         case journal.Verified(command=command, exit_code=code, file=file):
             return f"verified with `{command}`: exit code {code}" + (f", {file}" if file else "")
         case journal.RoundFailed(round=number, last=last):
