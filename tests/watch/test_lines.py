@@ -19,6 +19,7 @@ from tests.watch.events import started, write
 
 KINDS = get_args(get_args(journal.Event)[0])
 SAMPLES: dict[str, Any] = {
+    "when": "start",
     "run_id": "r1",
     "wd": "/wd",
     "start_agent": "analyst",
