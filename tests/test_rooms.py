@@ -25,6 +25,7 @@ LEAVES = {
     "quintet.program",
     "quintet.prose",
     "quintet.roles",
+    "quintet.tokens",
 }
 """modules that all may import, and that import only each other"""
 SERVER_LEAVES = {"server.events", "server.names", "server.refusals", "server.state_folder"}

@@ -39,9 +39,9 @@ def sane(record: TurnRecord | None) -> None:
     if record is None:
         return
     if record.usage is not None:
-        numbers = asdict(record.usage).values()
+        numbers = record.usage.model_dump().values()
         assert all(0 <= number < 10**16 for number in numbers), numbers
-        models.TokenCount.model_validate(asdict(record.usage)).model_dump_json()
+        record.usage.model_dump_json()
     if record.failure is not None:
         models.Failure(**asdict(record.failure)).model_dump_json()
     assert record.last_message is None or isinstance(record.last_message, str)

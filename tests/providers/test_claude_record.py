@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quintet.api.status import FailureKind
-from quintet.providers.base import TurnFailure, TurnRecord, Usage
+from quintet.providers.base import TurnFailure, TurnRecord
 from quintet.providers.claude_code.launch import HOOKS_FILE
 from quintet.providers.claude_code.provider import PROVIDER
 from quintet.providers.claude_code.record import Hooks, TranscriptTurn, read_hook, read_transcript
+from quintet.tokens import TokenCount, recorded_tokens
 
 
 def hook(event: str, **more: Any) -> bytes:
@@ -192,7 +193,7 @@ def test_each_message_is_counted_once() -> None:
     one = said("m1", input_tokens=100, cache_creation_input_tokens=10, cache_read_input_tokens=5, output_tokens=1)
     again = said("m1", input_tokens=100, cache_creation_input_tokens=10, cache_read_input_tokens=5, output_tokens=30)
     two = said("m2", input_tokens=200, output_tokens=4)
-    assert spend(TYPED, one, again, RESULT, two).usage("p1") == Usage(315, 5, 34)
+    assert spend(TYPED, one, again, RESULT, two).usage("p1") == recorded_tokens(315, 5, 34)
     assert spend(TYPED, one).usage("p2") is None
     assert spend(TYPED, two, TYPED).usage("p1") is None, "a new turn begins at nothing"
 
@@ -204,7 +205,7 @@ def test_the_last_message_of_older_releases_stands_in_the_transcript() -> None:
     ]
     assert spend(TYPED, said("m0"), *parts).said == "a\nb"
     assert read(asked(), hook("Stop", prompt_id="p1"), spending=spend(TYPED, *parts)) == TurnRecord(
-        ended=True, last_message="a\nb", usage=Usage(), final=False
+        ended=True, last_message="a\nb", usage=TokenCount(), final=False
     )
 
 
@@ -260,7 +261,7 @@ def test_a_background_task_of_no_known_type_is_waited_for() -> None:
 @pytest.mark.parametrize("number", [-5, 10**400, True, 1.5, "7", None])
 def test_a_number_of_tokens_that_makes_no_sense_is_none(number: Any) -> None:
     line = said("m1", input_tokens=number, output_tokens=3)
-    assert read_transcript(TranscriptTurn("p1"), 0, line).usage("p1") == Usage(0, 0, 3)
+    assert read_transcript(TranscriptTurn("p1"), 0, line).usage("p1") == recorded_tokens(0, 0, 3)
 
 
 def test_what_was_read_before_is_not_changed_by_another_reading() -> None:

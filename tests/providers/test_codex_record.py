@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quintet.api.status import FailureKind
-from quintet.providers.base import TurnFailure, TurnRecord, Usage
+from quintet.providers.base import TurnFailure, TurnRecord
 from quintet.providers.codex.launch import NOTES, Notes
 from quintet.providers.codex.record import Rollout, read_line
 from quintet.providers.codex.rollouts import find_rollout, is_marked, mark
 from quintet.providers.file_follower import Follower
+from quintet.tokens import recorded_tokens
 
 MARK = mark("0a1b2c3d")
 
@@ -152,8 +153,8 @@ def test_an_interrupted_turn_is_over() -> None:
 def test_the_tokens_of_a_turn_are_what_it_added() -> None:
     first = (STARTED, tokens(1000, 20), tokens(1000, 20), tokens(2500, 50, 700), DONE)
     second = (event("task_started", turn_id="t2"), event("token_count", info=None), tokens(4000, 60, 900))
-    assert fold(*first).since(0) == TurnRecord(True, "All done.\n\nReally.", usage=Usage(2500, 700, 50))
-    assert fold(*first, *second).since(5) == TurnRecord(False, usage=Usage(1500, 200, 10))
+    assert fold(*first).since(0) == TurnRecord(True, "All done.\n\nReally.", usage=recorded_tokens(2500, 700, 50))
+    assert fold(*first, *second).since(5) == TurnRecord(False, usage=recorded_tokens(1500, 200, 10))
 
 
 @pytest.mark.parametrize(
@@ -232,13 +233,13 @@ def test_the_rollout_is_found_among_others(tmp_path: Path) -> None:
 def test_a_number_of_tokens_that_makes_no_sense_is_none(number: Any) -> None:
     usage = {"input_tokens": number, "cached_input_tokens": number, "output_tokens": 3}
     assert read(STARTED, event("token_count", info={"total_token_usage": usage})) == TurnRecord(
-        False, usage=Usage(0, 0, 3)
+        False, usage=recorded_tokens(0, 0, 3)
     )
 
 
 def test_a_count_that_falls_is_no_negative_cost() -> None:
     lines = (STARTED, tokens(900, 50), DONE, event("task_started", turn_id="t2"), tokens(100, 60))
-    assert read(*lines, since=3) == TurnRecord(False, usage=Usage(0, 0, 10))
+    assert read(*lines, since=3) == TurnRecord(False, usage=recorded_tokens(0, 0, 10))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from quintet.loop import journal
 from quintet.loop.record.journal_file import Journal
 from quintet.roles import ANALYST, PEER_ANALYST, TESTER
 from quintet.watch.runs.event_lines import line_for
-from quintet.watch.runs.handoffs import Tokens
+from quintet.watch.runs.handoffs import Handoff, PricedTokens
 from quintet.watch.runs.model import GONE, run_from_events, timestamp, tokens_of
 from tests.watch.events import START, at, failed_run, finished, reviewed, sent, started, taken, verdict_of
 
@@ -25,7 +25,7 @@ def test_handoffs_have_their_times_verdicts_and_tokens() -> None:
     assert review.verdict is not None
     assert (review.verdict.word, review.verdict.good) == ("REVISE", False)
     assert review.verdict.evidence == ("artifact", "handoff")
-    assert review.tokens == Tokens(500, 250, 10, unpriced=510)
+    assert review.tokens == PricedTokens(input=500, cached=250, output=10, unpriced=510)
     assert review.reminders == 1
     assert run.status == "FAIL"
     assert run.seconds() == 51
@@ -84,7 +84,7 @@ def test_a_turn_without_a_reply_ends_when_the_run_goes_on() -> None:
     run = run_from_events([*events, missed, *rest])
     turn = run.handoffs[1]
     assert (turn.taken, turn.missed, run.worked(turn)) == (BEGAN + 60, True, 30)
-    assert turn.tokens == Tokens(70, 0, 5, unpriced=75)
+    assert turn.tokens == PricedTokens(input=70, output=5, unpriced=75)
     assert [warning.kind for warning in run.warnings] == ["no reply"]
     assert run.handoffs[2].taken == BEGAN + 500, "nor is a turn open after the end"
     told_nothing = run_from_events([*events, *rest])
@@ -116,12 +116,17 @@ def test_what_comes_after_the_end_does_not_make_a_run_longer() -> None:
 
 
 def test_tokens_add_up_and_cost_only_where_it_is_known() -> None:
-    assert Tokens(1, 2, 3) + Tokens(10, 20, 30) == Tokens(11, 22, 33)
-    part = Tokens(1, cost=0.5) + Tokens(4, unpriced=4)
+    def added(*parts: PricedTokens) -> PricedTokens | None:
+        return tokens_of(Handoff("a", TESTER, 1, 1, 0.0, tokens=tokens) for tokens in parts)
+
+    one, two = PricedTokens(input=1, cached=2, output=3), PricedTokens(input=10, cached=20, output=30)
+    assert added(one, two) == PricedTokens(input=11, cached=22, output=33)
+    part = added(PricedTokens(input=1, cost=0.5), PricedTokens(input=4, unpriced=4))
+    assert part is not None
     assert (part.cost, part.unpriced, part.partly_priced) == (0.5, 4, True)
-    assert not Tokens(1, cost=0.5).partly_priced
-    assert not Tokens(4, unpriced=4).partly_priced, "without any price there is no cost, and none of a part"
-    assert Tokens(5, 3, 2).total == 7
+    assert not PricedTokens(input=1, cost=0.5).partly_priced
+    assert not PricedTokens(unpriced=4).partly_priced, "without any price there is no cost, and none of a part"
+    assert PricedTokens(input=5, cached=3, output=2).total == 7
     assert tokens_of([]) is None
 
 

@@ -4,10 +4,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Final
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from quintet.actions import TurnActions
 from quintet.api.status import FailureKind, TerminalStatus
+from quintet.tokens import TokenCount as TokenCount  # noqa: PLC0414 - it is one of the models
 
 TerminalId = Annotated[str, StringConstraints(pattern=r"^[a-f0-9]{8}$")]
 MAX_MESSAGE: Final = 4 * 1024 * 1024
@@ -19,35 +20,6 @@ class OutputMode(StrEnum):
 
     FULL = "full"
     LAST = "last"
-
-
-MOST_TOKENS: Final = 10**12
-"""whoever tells of more is wrong"""
-_Count = Annotated[int, Field(ge=0, le=MOST_TOKENS)]
-
-
-class TokenCount(BaseModel):
-    """Tokens of a turn, by the agent's own record; the cached ones are part of the input."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-    input: _Count = Field(
-        default=0, validation_alias=AliasChoices("input", "input_tokens"), serialization_alias="input_tokens"
-    )
-    cached: _Count = Field(
-        default=0, validation_alias=AliasChoices("cached", "cached_tokens"), serialization_alias="cached_tokens"
-    )
-    output: _Count = Field(
-        default=0, validation_alias=AliasChoices("output", "output_tokens"), serialization_alias="output_tokens"
-    )
-
-    @property
-    def total(self) -> int:
-        return self.input + self.output
-
-    def __add__(self, other: "TokenCount") -> "TokenCount":
-        pairs = {name: getattr(self, name) + getattr(other, name) for name in type(self).model_fields}
-        return TokenCount.model_validate({name: min(count, MOST_TOKENS) for name, count in pairs.items()})
 
 
 class Failure(BaseModel):

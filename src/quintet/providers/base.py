@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from quintet.actions import TurnActions
 from quintet.api.status import FailureKind, TerminalStatus
 from quintet.providers.registration import Registration
 from quintet.providers.screen import Screen
+from quintet.tokens import TokenCount
 
 
 class Login(StrEnum):
@@ -69,24 +70,6 @@ class LaunchPlan:
     """whether the lost terminal's conversation goes on"""
 
 
-MOST_TOKENS: Final = 10**12
-"""of a conversation; a record with more is wrong"""
-
-
-@dataclass(frozen=True)
-class Usage:
-    """The tokens of a turn."""
-
-    input_tokens: int = 0
-    cached_tokens: int = 0
-    output_tokens: int = 0
-
-
-def tokens_in(raw: Any) -> int:
-    """A number of tokens in a record; 0 where it is not a sensible number."""
-    return raw if type(raw) is int and 0 <= raw <= MOST_TOKENS else 0
-
-
 @dataclass(frozen=True)
 class TurnFailure:
     """Why a turn ended without an answer."""
@@ -109,7 +92,7 @@ class TurnRecord:
     ended: bool
     last_message: str | None = None
     failure: TurnFailure | None = None
-    usage: Usage | None = None
+    usage: TokenCount | None = None
     final: bool = True
     """False where the agent may still go on; then its screen shows work"""
     typed: bool = False

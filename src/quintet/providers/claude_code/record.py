@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from quintet.api.status import FailureKind
-from quintet.providers.base import TurnFailure, TurnRecord, Usage, tokens_in
+from quintet.providers.base import TurnFailure, TurnRecord
 from quintet.providers.json_lines import json_object, text_in
 from quintet.providers.reset_times import LIMITS, reset_time
+from quintet.tokens import TokenCount, recorded_tokens
 
 _SHELLS: Final = frozenset({"shell", "local_bash", "bash"})
 """background work that goes on by itself; any other kind makes the agent go on later"""
@@ -155,7 +156,7 @@ class TranscriptTurn:
 
     prompt: str = ""
     """the id of the prompt whose turn is being read"""
-    messages: dict[str, Usage] = field(default_factory=dict)
+    messages: dict[str, TokenCount] = field(default_factory=dict)
     """of that turn; it grows with the fold, which owns it: a copy for every message would be a turn's worth squared"""
     parts: list[str] = field(default_factory=list)
     """of the text of its last message; they grow in the same way"""
@@ -175,17 +176,12 @@ class TranscriptTurn:
         """The text of its last message."""
         return "\n".join(self.parts)
 
-    def usage(self, prompt: str) -> Usage | None:
+    def usage(self, prompt: str) -> TokenCount | None:
         """The tokens of the turn of a prompt, if it is the last one."""
         # the transcript lags behind the hooks: without numbered prompts the last turn in it may be an older one
         if not self.messages or not prompt or prompt != self.prompt:
             return None
-        spent = self.messages.values()
-        return Usage(
-            sum(usage.input_tokens for usage in spent),
-            sum(usage.cached_tokens for usage in spent),
-            sum(usage.output_tokens for usage in spent),
-        )
+        return sum(self.messages.values(), TokenCount())
 
 
 def read_transcript(turn: TranscriptTurn, position: int, line: bytes) -> TranscriptTurn:  # noqa: ARG001 - a fold's signature
@@ -214,7 +210,7 @@ def read_transcript(turn: TranscriptTurn, position: int, line: bytes) -> Transcr
     return _spoken(turn, message, text_in(message, "id") or text_in(entry, "uuid"), _usage(usage))
 
 
-def _spoken(turn: TranscriptTurn, message: Mapping[str, Any], name: str, usage: Usage) -> TranscriptTurn:
+def _spoken(turn: TranscriptTurn, message: Mapping[str, Any], name: str, usage: TokenCount) -> TranscriptTurn:
     """Take in a message of the agent's."""
     said = [text for text in _texts(message) if text]
     if name in turn.messages:
@@ -244,9 +240,7 @@ def _texts(message: Mapping[str, Any]) -> list[str]:
     return [text_in(block, "text") for block in blocks if isinstance(block, dict)]
 
 
-def _usage(usage: Mapping[str, Any]) -> Usage:
-    fresh, written, cached, output = (
-        tokens_in(usage.get(name))
-        for name in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
-    )
-    return Usage(fresh + written + cached, cached, output)
+def _usage(usage: Mapping[str, Any]) -> TokenCount:
+    fresh, written = (recorded_tokens(usage.get(name)) for name in ("input_tokens", "cache_creation_input_tokens"))
+    cached = usage.get("cache_read_input_tokens")
+    return fresh + written + recorded_tokens(cached, cached, usage.get("output_tokens"))

@@ -7,9 +7,10 @@ from datetime import datetime
 from typing import Any, Final
 
 from quintet.api.status import FailureKind
-from quintet.providers.base import TurnFailure, TurnRecord, Usage, tokens_in
+from quintet.providers.base import TurnFailure, TurnRecord
 from quintet.providers.json_lines import as_object, json_object, text_in
 from quintet.providers.reset_times import LIMITS, reset_time
+from quintet.tokens import TokenCount, recorded_tokens
 
 _HEAD: Final = 240
 """bytes of a line in which its kind stands"""
@@ -42,9 +43,9 @@ class Rollout:
     ended: bool = False
     message: str | None = None
     failure: TurnFailure | None = None
-    before: Usage = Usage()
+    before: TokenCount = TokenCount()
     """tokens of the conversation when the last turn began"""
-    total: Usage = Usage()
+    total: TokenCount = TokenCount()
     prompts: tuple[int, int] = (-1, -1)
     """where the last two prompts stand"""
     prompt_kind: str = ""
@@ -64,13 +65,9 @@ class Rollout:
             typed=self.prompts[0] >= position,
         )
 
-    def _usage(self) -> Usage | None:
-        spent = Usage(
-            max(self.total.input_tokens - self.before.input_tokens, 0),
-            max(self.total.cached_tokens - self.before.cached_tokens, 0),
-            max(self.total.output_tokens - self.before.output_tokens, 0),
-        )
-        return spent if spent != Usage() else None
+    def _usage(self) -> TokenCount | None:
+        spent = self.total - self.before
+        return spent if spent != TokenCount() else None
 
 
 def read_line(rollout: Rollout, position: int, line: bytes) -> Rollout:
@@ -136,12 +133,10 @@ def _ours(rollout: Rollout, payload: dict[str, Any]) -> bool:
     return not turn or not rollout.turn or turn == rollout.turn
 
 
-def _total(payload: dict[str, Any]) -> Usage | None:
+def _total(payload: dict[str, Any]) -> TokenCount | None:
     total = as_object(payload.get("info")).get("total_token_usage")
-    if not isinstance(total, dict):
-        return None
-    numbers = [total.get(name) for name in ("input_tokens", "cached_input_tokens", "output_tokens")]
-    return Usage(*map(tokens_in, numbers))
+    names = ("input_tokens", "cached_input_tokens", "output_tokens")
+    return recorded_tokens(*map(total.get, names)) if isinstance(total, dict) else None
 
 
 def _reason(error: dict[str, Any], said_at: float) -> TurnFailure:

@@ -2,14 +2,13 @@
 
 import sys
 from collections.abc import Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from quintet.actions import ActionKind, TurnActions, action, bounded
 from quintet.api.status import FailureKind, TerminalStatus
 from quintet.errors import ConfigError, ServerError
-from quintet.providers.base import Dialog, Launch, LaunchPlan, Provider, TurnFailure, TurnRecord, Usage, tokens_in
+from quintet.providers.base import Dialog, Launch, LaunchPlan, Provider, TurnFailure, TurnRecord
 from quintet.providers.json_lines import as_object, json_object, text_in
 from quintet.providers.registration import Registration
 from quintet.providers.reset_times import LATEST
@@ -17,6 +16,7 @@ from quintet.providers.screen import Screen
 from quintet.providers.scripted import SCENARIO_VARIABLE, SCRIPTED, screen_marks
 from quintet.providers.scripted.scenario import load_role_script
 from quintet.roles import ROLES
+from quintet.tokens import TokenCount, recorded_tokens
 
 RECORD: Final = "record.jsonl"
 
@@ -151,9 +151,9 @@ def _failure(event: Mapping[str, Any]) -> TurnFailure | None:
     )
 
 
-def _usage(event: Mapping[str, Any]) -> Usage | None:
+def _usage(event: Mapping[str, Any]) -> TokenCount | None:
     usage = as_object(event.get("usage"))
-    return Usage(*(tokens_in(usage.get(field.name)) for field in fields(Usage))) if usage else None
+    return recorded_tokens(*map(usage.get, ("input_tokens", "cached_tokens", "output_tokens"))) if usage else None
 
 
 PROVIDER: Final = ScriptedProvider()

@@ -58,7 +58,6 @@ async def _describe(terminal: AgentTerminal) -> models.Terminal:
     """A terminal as its clients see it, brought up to date."""
     await terminal.refresh()
     facts, report, screen = terminal.facts, terminal.report, terminal.view.screen
-    usage = report.record.usage if report.record is not None else None
     ended = report.status is TerminalStatus.COMPLETED and report.record is not None
     failure = report.record.failure if report.record is not None and report.status in AT_REST else None
     waits = report.status is TerminalStatus.WAITING_USER_ANSWER and facts.ready
@@ -89,7 +88,7 @@ async def _describe(terminal: AgentTerminal) -> models.Terminal:
         attached=await terminal.tmux.count_viewers() > 0 if needs_user else None,
         failure=models.Failure(**asdict(failure)) if failure is not None else None,
         continues=facts.continues or None,
-        usage=models.TokenCount.model_validate(asdict(usage)) if usage is not None else None,
+        usage=report.record.usage if report.record is not None else None,
         actions=terminal.provider.read_actions(terminal.folder, facts.since) if ended else None,
     )
 

@@ -1,7 +1,6 @@
 """A run as JSON, for the dashboard and for programs."""
 
 import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +13,7 @@ from quintet.watch.runs.condensation import condensed_texts
 from quintet.watch.runs.event_lines import line_for
 from quintet.watch.runs.folders import read_text
 from quintet.watch.runs.formatting import printable
-from quintet.watch.runs.handoffs import Handoff, Tokens, kind_of
+from quintet.watch.runs.handoffs import Handoff, PricedTokens, kind_of
 from quintet.watch.runs.model import Run, timestamp
 from quintet.watch.runs.summary import headline
 
@@ -127,5 +126,5 @@ def _step_part(part: str) -> dict[str, Any]:
     return {"code": isinstance(part, Code), "text": printable(part)}
 
 
-def _tokens(tokens: Tokens | None) -> dict[str, Any] | None:
-    return None if tokens is None else {**asdict(tokens), "total": tokens.total}
+def _tokens(tokens: PricedTokens | None) -> dict[str, Any] | None:
+    return None if tokens is None else {**tokens.model_dump(), "total": tokens.total}

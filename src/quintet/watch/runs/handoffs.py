@@ -7,33 +7,16 @@ from typing import Final
 from quintet.actions import TurnActions
 from quintet.loop.journal import Carried
 from quintet.roles import TESTER, Role
+from quintet.tokens import TokenCount
 
 
-@dataclass(frozen=True)
-class Tokens:
-    """The tokens that turns have used, by the agents' own records; the cached ones are part of the input."""
+class PricedTokens(TokenCount):
+    """The tokens that turns have used, and what they cost."""
 
-    input: int = 0
-    cached: int = 0
-    output: int = 0
     cost: float | None = None
     """by the prices in the settings"""
     unpriced: int = 0
     """tokens of models that have no price there"""
-
-    @property
-    def total(self) -> int:
-        return self.input + self.output
-
-    def __add__(self, other: "Tokens") -> "Tokens":
-        known = [tokens.cost for tokens in (self, other) if tokens.cost is not None]
-        return Tokens(
-            self.input + other.input,
-            self.cached + other.cached,
-            self.output + other.output,
-            sum(known) if known else None,
-            self.unpriced + other.unpriced,
-        )
 
     @property
     def partly_priced(self) -> bool:
@@ -122,7 +105,7 @@ class Handoff:
     reply_file: str = ""
     source: str = ""
     verdict: Judgement | None = None
-    tokens: Tokens | None = None
+    tokens: PricedTokens | None = None
     actions: TurnActions | None = None
     """what the agent did in its turn; None where no record tells"""
     reminders: int = 0

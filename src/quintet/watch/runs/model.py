@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import reduce
 from typing import Any, Final
 
 from quintet.loop import journal
 from quintet.loop.journal import Event
 from quintet.roles import BY_NAME, Role
+from quintet.tokens import TokenCount
 from quintet.watch.runs.event_lines import line_for
-from quintet.watch.runs.handoffs import Handoff, Judgement, RunWarning, Tokens, VerdictKind, kind_of, review_kind
+from quintet.watch.runs.handoffs import Handoff, Judgement, PricedTokens, RunWarning, VerdictKind, kind_of, review_kind
 
 RUNNING, PASS, FAIL, STOPPED, GONE = "RUNNING", "PASS", "FAIL", "STOPPED", "GONE"
 """the status of a run; GONE: its journal says that it is running, but its process is not there"""
@@ -117,7 +117,7 @@ class Run:
         return dict(sorted(found.items()))
 
     @property
-    def tokens(self) -> Tokens | None:
+    def tokens(self) -> PricedTokens | None:
         return tokens_of(self.handoffs)
 
     @property
@@ -125,10 +125,13 @@ class Run:
         return [handoff for handoff in self.handoffs if handoff.verdict]
 
 
-def tokens_of(handoffs: Iterable[Handoff]) -> Tokens | None:
+def tokens_of(handoffs: Iterable[Handoff]) -> PricedTokens | None:
     """The sum over handoffs; None where no agent has recorded any."""
     known = [handoff.tokens for handoff in handoffs if handoff.tokens]
-    return reduce(Tokens.__add__, known) if known else None
+    costs = [tokens.cost for tokens in known if tokens.cost is not None]
+    unpriced = sum(tokens.unpriced for tokens in known)
+    total = sum(known, TokenCount()).model_dump()
+    return PricedTokens(**total, cost=sum(costs) if costs else None, unpriced=unpriced) if known else None
 
 
 def run_from_events(events: Iterable[Event]) -> Run:
@@ -261,7 +264,7 @@ class _RunBuilder:
     def _add_reply(self, event: journal.ReplyTaken | journal.ReplyMissed, at: float) -> None:
         used = event.tokens
         unpriced = used.total if used and event.cost is None else 0
-        tokens = Tokens(used.input, used.cached, used.output, event.cost, unpriced) if used else None
+        tokens = PricedTokens(**used.model_dump(), cost=event.cost, unpriced=unpriced) if used else None
         missed = isinstance(event, journal.ReplyMissed)
         self._set(asking="")
         self._change(f"step {event.step}", taken=at, tokens=tokens, missed=missed, actions=event.actions)

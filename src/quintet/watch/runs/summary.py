@@ -16,7 +16,7 @@ from quintet.watch.runs.changes import Changes, FileChange, changes_of
 from quintet.watch.runs.condensation import left_out_bytes
 from quintet.watch.runs.folders import read_run, read_state, read_text, run_folders
 from quintet.watch.runs.formatting import date_time, duration, money, short_number
-from quintet.watch.runs.handoffs import KIND_WORDS, Handoff, Tokens, VerdictKind
+from quintet.watch.runs.handoffs import KIND_WORDS, Handoff, PricedTokens, VerdictKind
 from quintet.watch.runs.model import FAIL, GONE, PASS, STOPPED, Run, tokens_of
 from quintet.watch.runs.undo import Undo, undo
 
@@ -142,7 +142,7 @@ def _counted(warning: tuple[str, int]) -> str:
     return f"{number} {kind}" if number == 1 or kind in _NO_PLURAL else f"{number} {kind}s"
 
 
-def _cost_words(tokens: Tokens) -> str:
+def _cost_words(tokens: PricedTokens) -> str:
     """What the tokens cost, and how many of them have no price."""
     if tokens.cost is None:
         return ""
@@ -151,7 +151,7 @@ def _cost_words(tokens: Tokens) -> str:
     return f", cost {money(tokens.cost)}"
 
 
-def _cost_cell(tokens: Tokens) -> str:
+def _cost_cell(tokens: PricedTokens) -> str:
     if tokens.cost is None:
         return "no price"
     return f"at least {money(tokens.cost)}" if tokens.partly_priced else money(tokens.cost)
