@@ -71,7 +71,7 @@ def test_every_listener_gets_every_event_and_the_warnings_too(project: Project) 
     spec = spec_of(project, [first, second])
     execute(RunSpec(spec.settings, ["the moon is full"], spec.listeners))
     assert first == second
-    assert [event.text for event in first if isinstance(event, Warned)] == ["the moon is full"]
+    assert "the moon is full" in [event.text for event in first if isinstance(event, Warned)]
     assert isinstance(first[-1], RunFinished)
 
 

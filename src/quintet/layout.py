@@ -8,6 +8,8 @@ from quintet.roles import Role
 
 CONFIG_FILE: Final = "quintet.json"
 SCHEMA_FILE: Final = Path(".quintet") / "schema.json"
+OWN_FILES: Final = (CONFIG_FILE, f"{SCHEMA_FILE.parent}/**")
+"""globs of the project's files that say how its runs work"""
 TASK_TEMPLATE: Final = Path(".quintet") / "task.md"
 """the project's own template of new task files"""
 GITIGNORE: Final = ".gitignore"
@@ -40,6 +42,11 @@ def user_state_folder() -> Path:
 def record_folder(run_id: str) -> Path:
     """What Quintet keeps of a run where its agents have nothing to do: the truth, of which the archive is a copy."""
     return user_state_folder() / "records" / run_id
+
+
+def guard_folder(run_id: str) -> Path:
+    """The snapshots by which a run knows what its agents have changed."""
+    return record_folder(run_id) / "guard"
 
 
 def run_folder(wd: Path, run_id: str) -> Path:

@@ -25,6 +25,10 @@ class Role:
     phase: Phase
     profile: str
     reviews: bool = False
+    may_change: tuple[str, ...] = ()
+    """globs of files in the project"""
+    may_commit: bool = False
+    """whether it may also change the index, commits, branches and tags"""
 
     def __str__(self) -> str:
         return self.name
@@ -40,11 +44,21 @@ def in_words(name: str) -> str:
     return name.replace("_", " ")
 
 
-ANALYST: Final = Role("analyst", "analyst", "analyst_summary.md", Phase.ANALYST, "system_analyst")
+ANALYST: Final = Role(
+    "analyst", "analyst", "analyst_summary.md", Phase.ANALYST, "system_analyst", may_change=("openspec/**",)
+)
 PEER_ANALYST: Final = Role(
     "peer_analyst", "analyst_review", "analyst_review.md", Phase.ANALYST, "peer_system_analyst", reviews=True
 )
-PROGRAMMER: Final = Role("programmer", "programmer", "programmer_summary.md", Phase.PROGRAMMER, "programmer")
+PROGRAMMER: Final = Role(
+    "programmer",
+    "programmer",
+    "programmer_summary.md",
+    Phase.PROGRAMMER,
+    "programmer",
+    may_change=("**",),
+    may_commit=True,
+)
 PEER_PROGRAMMER: Final = Role(
     "peer_programmer",
     "programmer_review",

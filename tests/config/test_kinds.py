@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from quintet.config.kinds import Choice, Flag, Kind, PathText, Seconds, Text, TextList, Url, WholeNumber
+from quintet.config.kinds import Choice, Flag, Globs, Kind, PathText, Seconds, Text, TextList, Url, WholeNumber
 
 TRUE = [True, 1, "1", "true", "TRUE", "True", "yes", "YES", "on", "On", " on "]
 FALSE = [False, 0, "0", "false", "FALSE", "no", "No", "off", "OFF"]
@@ -39,6 +39,9 @@ def test_false_has_these_spellings(raw: Any) -> None:
         (Choice(("a", "b")), "b", "b"),
         (TextList(), ["-x", ""], ("-x", "")),
         (TextList(), [], ()),
+        (Globs(), "tests/**, check.sh\n.github/*\n", ("tests/**", "check.sh", ".github/*")),
+        (Globs(), ["a,b", "**"], ("a,b", "**")),
+        (Globs(), "", ()),
     ],
 )
 def test_good_values_are_read(kind: Kind, raw: Any, value: Any) -> None:
@@ -53,6 +56,7 @@ def test_good_values_are_read(kind: Kind, raw: Any, value: Any) -> None:
         (Seconds(), [-0.1, "-1", True, "nan", "inf", float("nan"), float("inf"), 10**400, 1e300, "x", "", None, []]),
         (Text(), [3, True, None, [], {}, "a\0b"]),
         (Text(may_be_empty=False), ["", None]),
+        (Globs(), [3, None, ["/etc/*"], "a,../b", ["a/../b"], ["~/x"], [""], ["."], "./", [3], {}]),
         (PathText(), ["", 3, None, "a\0b", []]),
         (
             Url(),

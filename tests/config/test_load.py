@@ -51,6 +51,7 @@ DEFAULTS = {
     "post_processing.git_commit_comment": "", "notifications.ntfy_topic": "",
     "notifications.ntfy_url": "https://ntfy.sh", "cleanup_on_exit": False, "resume": None,
     "limits.max_tokens": 0, "prices": None, "limits.max_limit_wait": 21600.0, "handoff.recover_terminals": True,
+    "guard.mode": "restore", "guard.protect": [], "guard.allow": [],
     "guard.require_actions": True, "guard.red_first": "warn", "guard.verify_first": False,
     "prompts_dir": "", "progress_seconds": 60.0,
 }  # fmt: skip
@@ -61,6 +62,7 @@ VARIABLES = {
     "CONDENSE_EXPLORE_ON_REPEAT", "CONDENSE_REVIEW_FEEDBACK", "MAX_FEEDBACK_LINES", "MAX_TEST_EVIDENCE_LINES",
     "STRICT_FILE_HANDOFF", "IDLE_GRACE_SECONDS", "RESPONSE_TIMEOUT", "MAX_FILE_REMINDERS", "AUTO_ACCEPT_PERMISSIONS",
     "POST_OPENSPEC_ARCHIVE", "POST_GIT_COMMIT", "POST_GIT_COMMIT_COMMENT", "NTFY_TOPIC", "NTFY_URL",
+    "GUARD", "PROTECT", "GUARD_ALLOW",
     "REQUIRE_ACTIONS", "CLEANUP_ON_EXIT", "RESUME", "STATE_FILE", "MAX_TOKENS", "PRICES", "RECOVER_TERMINALS",
     "MAX_LIMIT_WAIT", "PROMPTS_DIR", "PERMISSIONS", "PROGRESS_SECONDS", "RED_FIRST", "VERIFY_FIRST",
 }  # fmt: skip
@@ -94,7 +96,7 @@ def nested(key: str, value: Any) -> dict[str, Any]:
 SAMPLES = {
     "api": ("http://a", "http://b", "http://c"), "provider": ("codex", "scripted", "claude_code"),
     "start_agent": ("tester", "programmer", "peer_analyst"), "notifications.ntfy_url": ("http://a", "http://b", "http://c"),
-    "guard.red_first": ("stop", "off", "warn"),
+    "guard.mode": ("restore", "report", "off"), "guard.red_first": ("stop", "off", "warn"),
     "handoff.permissions": ("unattended", "ask", "unattended"),
     "prices": ("{}", '{"b": {"input": 1, "output": 2}}', {"c": {"input": 1, "output": 2}}),
 }  # fmt: skip

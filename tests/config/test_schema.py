@@ -43,6 +43,7 @@ def test_every_setting_is_in_it_with_its_meaning(row: Any) -> None:
         {"limits": {"max_rounds": 3, "poll_seconds": 0.5, "require_review_evidence": False}},
         {"agents": {role.name: {"provider": "codex", "model": "m", "args": ["-x"]} for role in ROLES}},
         {"prices": {"codex": {"input": 1, "output": 2.5}}},
+        {"guard": {"mode": "report", "protect": ["tests/**"], "allow": ["a/b*"]}},
         {"prompts_dir": "texts", "resume": False},
     ],
 )
@@ -58,6 +59,8 @@ def test_both_take_what_is_right(document: dict[str, Any], tmp_path: Path) -> No
         {"provider": "codx"},
         {"limits": {"max_round": 3}},
         {"limits": {"max_rounds": 0}},
+        {"guard": {"protect": ["/etc"]}},
+        {"guard": {"allow": ["a", "../b"]}},
         {"limits": {"poll_seconds": -1}},
         {"limits": []},
         {"agents": {"nobody": {}}},

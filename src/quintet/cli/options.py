@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 
 from quintet.config import TABLE
 from quintet.config.describe import describe_allowed, describe_default, sections
-from quintet.config.kinds import Choice, Flag, Kind, PathText, Prices, Seconds, Url, WholeNumber
+from quintet.config.kinds import Choice, Flag, Globs, Kind, PathText, Prices, Seconds, Url, WholeNumber
 from quintet.config.table import Row
 from quintet.errors import ConfigError
 
@@ -23,6 +23,7 @@ _VALUES: Final = {
     Url: "URL",
     Choice: "NAME",
     Prices: "JSON",
+    Globs: "GLOBS",
 }
 _NO_BREAK: Final = "\xa0"
 _ABOUT_SETTINGS: Final = (

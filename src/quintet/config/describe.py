@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from quintet.config.kinds import Choice, Prices, Seconds, WholeNumber
+from quintet.config.kinds import Choice, Globs, Prices, Seconds, WholeNumber
 from quintet.config.table import TABLE, Row, Settings
 from quintet.layout import STATE_FILE
 
@@ -12,7 +12,7 @@ Mark = Callable[[str], str]
 TITLES: Final = {
     "": "What to do, and where",
     "limits": "Limits of the loop",
-    "guard": "What a verdict needs",
+    "guard": "What roles may change, and what a verdict needs",
     "condensation": "What prompts carry along",
     "handoff": "Waiting for an agent",
     "post_processing": "After PASS",
@@ -26,6 +26,7 @@ _DEFAULTS: Final = {
     "prices": "unset",
 }
 """what the table cannot say as a value"""
+_LIST: Final = '["tests/**", "check.sh"]'
 _PRICE: Final = '{"codex": {"input": 1.25, "cached": 0.125, "output": 10}}'
 
 
@@ -42,7 +43,7 @@ def describe_default(row: Row, mark: Mark = str) -> str:
     default: Any = getattr(Settings, row.name)
     if row.name in _DEFAULTS:
         return _DEFAULTS[row.name]
-    if default == "":
+    if default in ("", ()):
         return "none"
     if isinstance(default, bool):
         return mark(str(default).lower())
@@ -63,5 +64,7 @@ def describe_allowed(row: Row, mark: Mark = str) -> str:
             return "seconds"
         case Prices():
             return f"an object such as {mark(_PRICE)}"
+        case Globs():
+            return f"a list such as {mark(_LIST)}; in a variable with commas or line ends between them"
         case _:
             return ""

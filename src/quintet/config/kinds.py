@@ -13,6 +13,8 @@ from urllib.parse import urlsplit
 
 TRUE = ("1", "true", "yes", "on")
 FALSE = ("0", "false", "no", "off")
+_GLOB = r"^(?![/~])(?!(?:.*/)?\.\.(?:/|$)).*[^./]"
+"""what may be a path or a glob below a folder"""
 _MOST_MONEY = 1e12
 """for a million tokens; more is no price"""
 
@@ -199,6 +201,25 @@ class TextList:
         if not isinstance(raw, list):
             raise ValueError
         return tuple(Text().read(item) for item in raw)
+
+
+@dataclass(frozen=True)
+class Globs(TextList):
+    """Patterns of files in the project: a list, or a text with commas or line ends between them."""
+
+    allowed: str = "paths or globs relative to the project, such as tests/**, as a list or with commas between them"
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {"type": "array", "items": {"type": "string", "pattern": _GLOB}}
+
+    def read(self, raw: Any) -> tuple[str, ...]:
+        if isinstance(raw, str):
+            raw = [part.strip() for part in re.split(r"[,\n]", raw) if part.strip()]
+        globs = super().read(raw)
+        if not all(re.search(_GLOB, glob) for glob in globs):
+            raise ValueError
+        return globs
 
 
 def object_schema(properties: dict[str, Any]) -> dict[str, Any]:

@@ -94,7 +94,7 @@ def settings_as_json(settings: Settings) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for row in TABLE:
         value = getattr(settings, row.name)
-        values[row.key] = str(value) if isinstance(value, Path) else value
+        values[row.key] = str(value) if isinstance(value, Path) else list(value) if isinstance(value, tuple) else value
     for name, agent in settings.agents.items():
         for part in AGENT_KINDS:
             value = getattr(agent, part)

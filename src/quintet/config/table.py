@@ -5,7 +5,7 @@ from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
-from quintet.config.kinds import Choice, Flag, Kind, PathText, Prices, Seconds, Text, TextList, Url, WholeNumber
+from quintet.config.kinds import Choice, Flag, Globs, Kind, PathText, Prices, Seconds, Text, TextList, Url, WholeNumber
 from quintet.providers.registry import provider_names
 from quintet.roles import ANALYST, ROLES
 
@@ -132,6 +132,16 @@ class Settings:
         WholeNumber(0, 4),
         3,
         "how many of the four kinds of evidence an approval needs",
+    )
+    guard: str = _row(
+        "guard.mode",
+        Choice(("restore", "report", "off")),
+        "restore",
+        "what follows when a role changes what it may not change: it is undone, only reported, or nobody looks",
+    )
+    protect: tuple[str, ...] = _row("guard.protect", Globs(), (), "files that no role may change, as paths or globs")
+    guard_allow: tuple[str, ...] = _row(
+        "guard.allow", Globs(), (), "files that every role may change, as paths or globs"
     )
     require_actions: bool = _row(
         "guard.require_actions",

@@ -6,7 +6,7 @@ earlier one, `compare` lists what differs, `Rules.split` says what of it a role 
 """
 
 from quintet.guard.changes import Area, Change, compare
-from quintet.guard.rules import Rules, Split
+from quintet.guard.rules import Rules, Split, matches
 from quintet.guard.snapshot import Snapshot, load, look, take
 from quintet.guard.store import Entry, Store
 from quintet.guard.undo import Undone, finish, undo
@@ -24,6 +24,7 @@ __all__ = [
     "finish",
     "load",
     "look",
+    "matches",
     "take",
     "undo",
 ]

@@ -211,6 +211,46 @@ class GuardReleased(_Event):
     seconds: Number
 
 
+class GuardedChange(BaseModel):
+    """One thing that a role changed and may not change."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    path: str
+    """relative to the project, or the name of a ref"""
+    change: str
+    """created, deleted, changed, mode, type"""
+
+    def __str__(self) -> str:
+        return f"{self.change} {self.path}"
+
+
+class GuardViolation(_Event):
+    """A role changed what it may not change."""
+
+    event: Literal["guard_violation"] = "guard_violation"
+    step: str
+    role: str
+    paths: tuple[GuardedChange, ...] = ()
+    left_out: Whole = 0
+    """how many more there are"""
+    undone: bool = False
+    serious: bool = False
+    """whether more than new files, refs and index entries: then a positive verdict of the turn does not count"""
+    file: str = ""
+    """the patch in the archive that has what was undone"""
+    failed: tuple[str, ...] = ()
+    """what could not be undone, each with the reason"""
+    outside: tuple[GuardedChange, ...] = ()
+    """what is told and stays: nested repositories, the rest of a larger repository"""
+
+    @property
+    def lines(self) -> list[str]:
+        """The changes, one a line."""
+        more = [f"and {self.left_out} more"] if self.left_out else []
+        return [f"- {change}" for change in (*self.paths, *more)]
+
+
 class Reminded(_Event):
     event: Literal["reminded"] = "reminded"
     role: str
@@ -304,6 +344,7 @@ Event = Annotated[
     | Checked
     | RoundFailed
     | GuardReleased
+    | GuardViolation
     | Reminded
     | PermissionAsked
     | StatusDoubted

@@ -64,6 +64,7 @@ class World:
             cleanup_on_exit=self.plan.cleanup,
             auto_accept_permissions=self.plan.accept,
             resume=self.resume,
+            guard="off",  # there is no repository in which it could do anything
         )
 
     def connect(self, api: str, sessions: Sequence[str], warn: Callable[[str], None]) -> ApiClient:  # noqa: ARG002

@@ -59,6 +59,7 @@ def full_state() -> State:
         checked={"verify block 1": 0},
         again=Again.ACTIONS,
         worked=True,
+        undone={"tester": "- changed a.py"},
         terminals={role.name: TerminalRef(f"id-{role}", f"cli-{role}") for role in ROLES},
         outputs={role.output: f"out {role}\n" for role in ROLES},
         full_summary_sent={"id-analyst": "1-1-analyst"},

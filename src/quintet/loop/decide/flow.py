@@ -52,6 +52,7 @@ NOT_THERE: Final = "(Not available: "
 """how every note begins that stands in for an output which does not exist"""
 NOTHING_RUN: Final = "by its own record the tester has run nothing"
 NOTHING_READ: Final = "by its own record the reviewer has read and run nothing"
+CHANGED: Final = "it changed what it may not change, and that was undone"
 ASKED_AGAIN: Final = "; it is asked once more"
 
 
@@ -165,9 +166,11 @@ def _turn_changed(state: State, step: Ask, outcome: TurnOutcome, settings: Setti
             return replace(state, dispatched="", dispatched_at=0, attempt=state.attempt + 1), ()
         case Replied(sequence=sequence, tokens=tokens):
             state = replace(_archived(state, sequence), tokens_used=state.tokens_used + tokens)
-            return _replied(state, step, outcome, settings)
-        case NoReply(tokens) if step.again:
-            return _not_replied(replace(state, tokens_used=state.tokens_used + tokens), step, settings)
+            state, events = _replied(state, step, outcome, settings)
+            return state, ((outcome.violation, *events) if outcome.violation else events)
+        case NoReply(tokens, violation) if step.again:
+            state, events = _not_replied(replace(state, tokens_used=state.tokens_used + tokens), step, settings)
+            return state, ((violation, *events) if violation else events)
         case _:
             raise AssertionError(f"{outcome} does not belong to {step}")
 
@@ -190,26 +193,49 @@ def _followed_up(
 
 def _replied(state: State, step: Ask, replied: Replied, settings: Settings) -> Applied:
     role, text = step.role, replied.text
-    unworked = settings.require_actions and did_work(role, replied.actions) is False
-    worked = state.worked or not unworked
-    state = _answered(state, step)
+    fault = _fault(state, role, replied, settings)
+    state = replace(_answered(state, step), undone=_with_undone(state, role, replied.violation))
     if not step.again or role.reviews:
         reply = f"{NOT_THERE}{role} replied with an empty text.)" if _empty(text) else text
         state = replace(state, outputs=state.outputs | {role.output: reply})
     if role is TESTER:
         judge = _tested_again if step.again else _tested
-        return judge(state, replied, settings, worked)
+        return judge(state, replied, settings, fault)
     if role.reviews:
-        return _reviewed(state, step, replied.whole, settings, worked)
+        return _reviewed(state, step, replied.whole, settings, fault)
     return replace(state, turn=Turn.REVIEW), ()
+
+
+def _fault(state: State, role: Role, replied: Replied, settings: Settings) -> Again:
+    """Why a positive verdict of a turn does not count; NO where it does."""
+    violation = replied.violation
+    if violation and violation.serious and violation.undone:
+        return Again.CHANGES
+    unworked = settings.require_actions and did_work(role, replied.actions) is False
+    return Again.ACTIONS if unworked and not state.worked else Again.NO
+
+
+def _with_undone(state: State, role: Role, violation: journal.GuardViolation | None) -> dict[str, str]:
+    others = {name: text for name, text in state.undone.items() if name != role.name}
+    return others | ({role.name: "\n".join(violation.lines)} if violation and violation.undone else {})
+
+
+def _reason(role: Role, fault: Again, *, again: bool) -> str:
+    """A fault in words; `again`: the role is asked once more."""
+    idle = NOTHING_RUN if role is TESTER else NOTHING_READ
+    return f"{CHANGED if fault is Again.CHANGES else idle}{ASKED_AGAIN if again else ', asked twice'}"
+
+
+def _list_of_undone(state: State, role: Role, fault: Again) -> str:
+    return f"\n{state.undone.get(role.name, '')}" if fault is Again.CHANGES else ""
 
 
 def _not_replied(state: State, step: Ask, settings: Settings) -> Applied:
     """A role that was asked once more gave no answer: its first reply does not count."""
     state = _answered(state, step)
     if step.role is TESTER:
-        return _tested_again(state, Replied(""), settings, worked=True)
-    return _reviewed(state, step, None, settings, worked=False)
+        return _tested_again(state, Replied(""), settings, Again.NO)
+    return _reviewed(state, step, None, settings, step.again)
 
 
 def _at(state: State, step: Ask) -> State:
@@ -253,14 +279,14 @@ def _dispatched(state: State, step: Ask, at: int) -> State:
     return replace(state, dispatched=step.key, dispatched_at=at, arrived="", full_summary_sent=sent)
 
 
-def _reviewed(state: State, step: Ask, whole: gate.Whole | None, settings: Settings, worked: bool) -> Applied:
+def _reviewed(state: State, step: Ask, whole: gate.Whole | None, settings: Settings, fault: Again) -> Applied:
     role, phase, review = step.role, step.role.phase, state.outputs[step.role.output]
     judged = gate.judge_review(review, phase, state.cycle, settings, whole)
     notes = condense.extract_review_notes(review, settings) if settings.condense_review_feedback else review
-    again = judged.approved and not worked and not step.again
-    if judged.approved and not worked:
-        judged = replace(judged, approved=False, reason=f"{NOTHING_READ}{ASKED_AGAIN if again else ', asked twice'}")
-        notes = f"This review does not count: {judged.reason}.\n\n{notes}"
+    again = judged.approved and bool(fault) and not step.again
+    if judged.approved and fault:
+        judged = replace(judged, approved=False, reason=_reason(role, fault, again=again))
+        notes = f"This review does not count: {judged.reason}.{_list_of_undone(state, role, fault)}\n\n{notes}"
     event = journal.ReviewJudged(
         phase=phase,
         round=state.current_round,
@@ -271,7 +297,7 @@ def _reviewed(state: State, step: Ask, whole: gate.Whole | None, settings: Setti
         reason=judged.reason,
     )
     if again:
-        return replace(state, again=Again.ACTIONS), (event,)
+        return replace(state, again=fault), (event,)
     sizes = state.whole_sizes | {role.output: whole.size if whole else size_of(review)}
     state, events = _judged(replace(state, whole_sizes=sizes), phase, judged.approved, notes, settings)
     return state, (event, *events)
@@ -294,25 +320,25 @@ def _judged(state: State, phase: Phase, approved: bool, notes: str, settings: Se
     return _entered(state, settings), events
 
 
-def _tested(state: State, replied: Replied, settings: Settings, worked: bool) -> Applied:
+def _tested(state: State, replied: Replied, settings: Settings, fault: Again) -> Applied:
     report = state.outputs[TESTER.output]
     verdict = replied.whole.verdict if replied.whole else gate.read_test_verdict(report)
-    if verdict is not Verdict.FAIL and not worked:
-        event = _test_event(state, verdict, f"{NOTHING_RUN}{ASKED_AGAIN}", counts=False)
-        return replace(state, again=Again.ACTIONS), (event,)
+    if verdict is not Verdict.FAIL and fault:
+        event = _test_event(state, verdict, _reason(TESTER, fault, again=True), counts=False)
+        return replace(state, again=fault), (event,)
     if verdict is None:
         event = _test_event(state, None, "no verdict; the tester is asked again")
-        return replace(state, again=Again.VERDICT, worked=worked), (event,)
+        return replace(state, again=Again.VERDICT, worked=True), (event,)
     return _decided(state, verdict, report, settings)
 
 
-def _tested_again(state: State, replied: Replied, settings: Settings, worked: bool) -> Applied:
+def _tested_again(state: State, replied: Replied, settings: Settings, fault: Again) -> Applied:
     """The second answer decides; without a verdict in it the first reply is the evidence of a FAIL."""
     first, answer = state.outputs[TESTER.output], replied.text
     verdict = replied.whole.verdict if replied.whole else gate.read_test_verdict(answer)
-    if verdict is Verdict.PASS and not worked:
-        why = f"{NOTHING_RUN}, asked twice"
-        report = f"RESULT: FAIL\nEVIDENCE:\nThe tester's PASS does not count: {why}.\n\n{answer}"
+    if verdict is Verdict.PASS and fault:
+        why, undone = _reason(TESTER, fault, again=False), _list_of_undone(state, TESTER, fault)
+        report = f"RESULT: FAIL\nEVIDENCE:\nThe tester's PASS does not count: {why}.{undone}\n\n{answer}"
         state = replace(state, outputs=state.outputs | {TESTER.output: report})
         return _failed(state, report, settings, _test_event(state, Verdict.FAIL, why))
     if verdict is None:

@@ -38,6 +38,8 @@ class Again(StrEnum):
     """the reply had no verdict that can be read"""
     ACTIONS = "actions"
     """the role did nothing in its turn that a verdict could rest on"""
+    CHANGES = "changes"
+    """the role changed what it may not change, and that was undone"""
 
 
 TURNS: Final = {
@@ -86,6 +88,8 @@ class State:
     """why the current step's role is asked once more"""
     worked: bool = False
     """where it is: whether it did anything, at first, that a verdict could rest on"""
+    undone: dict[str, str] = field(default_factory=dict)
+    """what was undone of each role's last turn, by the role's name: one change a line"""
     dispatched: str = ""
     """the key of the step whose prompt has been sent and whose reply has not been taken"""
     dispatched_at: int = 0

@@ -123,6 +123,8 @@ class Replied:
     """what the turn has used"""
     actions: TurnActions | None = None
     """what the agent did in its turn, where a record tells"""
+    violation: journal.GuardViolation | None = None
+    """what it changed in its turn and may not change"""
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,7 @@ class NoReply:
     """A role that was asked once more gave no answer."""
 
     tokens: int = 0
+    violation: journal.GuardViolation | None = None
 
 
 @dataclass(frozen=True)

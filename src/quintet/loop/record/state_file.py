@@ -121,6 +121,7 @@ def _read(document: dict[str, Any], default_provider: str) -> State:
         "full_summary_sent": _items(document.get("full_summary_sent"), str),
         "after_pass": _items(document.get("after_pass"), str),
         "checked": {title: code for title, code in _items(document.get("checked"), int).items() if abs(code) <= _MOST},
+        "undone": _items(document.get("undone"), str),
         "whole_sizes": {name: size for name, size in _items(document.get("whole_sizes"), int).items() if size >= 0},
     }
     return State(**simple | place | dictionaries)

@@ -11,6 +11,7 @@ from quintet.loop.record.store import RunStore
 from quintet.loop.run.actions import ActionLedger
 from quintet.loop.run.checks import run_checks
 from quintet.loop.run.clock import Clock
+from quintet.loop.run.guarding import TreeGuard
 from quintet.loop.run.recovery import Recovery
 from quintet.loop.run.terminals import Terminals
 from quintet.loop.run.tokens import TokenLedger
@@ -28,13 +29,16 @@ class AgentSteps:
     terminals: Terminals
     waiter: ResponseWaiter
     recovery: Recovery
+    guard: TreeGuard
 
     @classmethod
-    def over(cls, backend: Backend, settings: Settings, clock: Clock, task: Task, store: RunStore) -> "AgentSteps":
+    def over(
+        cls, backend: Backend, settings: Settings, clock: Clock, task: Task, store: RunStore, *, guard: TreeGuard
+    ) -> "AgentSteps":
         """Over a server."""
         waiter = ResponseWaiter(backend, store, settings, clock, TokenLedger(settings, store.warn), ActionLedger(clock))
         terminals = Terminals(backend, settings, clock, store)
-        return cls(settings, task, store, terminals, waiter, Recovery(settings, clock, store))
+        return cls(settings, task, store, terminals, waiter, Recovery(settings, clock, store), guard)
 
     def carry_out(self, step: Ask | Verify) -> None:
         """Carry out a step, or a part of it after which it is tried again."""
@@ -45,7 +49,7 @@ class AgentSteps:
 
     def _ask(self, step: Ask) -> None:
         try:
-            AgentTurn(step, self.settings, self.task, self.store, self.waiter).run()
+            AgentTurn(step, self.settings, self.task, self.store, self.waiter, self.guard).run()
         except TurnFailure as failed:
             self.waiter.note_turn(self.store.state.terminals[step.role.name].id)
             self.recovery.wait_out(step, failed)

@@ -23,6 +23,7 @@ from quintet.loop.run.agent_steps import AgentSteps
 from quintet.loop.run.checks import run_checks
 from quintet.loop.run.clock import Clock, RealClock
 from quintet.loop.run.connection import Connect, ServerConnection
+from quintet.loop.run.guarding import TreeGuard
 from quintet.loop.run.resume import Found, archive_previous, can_resume, check_task, find_saved, new_run_id
 from quintet.loop.run.terminals import Terminals, end_run
 from quintet.loop.run.work_tree import dirty_paths, head_commit, uncommitted
@@ -87,6 +88,7 @@ class Driver:
             task,
             store,
             ServerConnection(self.connect, state.api, sessions, self.clock, store.warn),
+            TreeGuard(settings, store),
         )
 
 
@@ -100,6 +102,7 @@ class _Run:
     task: Task
     store: RunStore
     server: ServerConnection
+    guard: TreeGuard
 
     def carry_out(self) -> int:
         """Begin, carry out step after step, and close the run, or stop it so that the next start goes on."""
@@ -153,6 +156,7 @@ class _Run:
                 task_file=settings.prompt_file,
             )
         )
+        self.guard.start()
         if settings.post_git_commit and (dirty := uncommitted(settings)):
             number = plural(len(dirty), "uncommitted change")
             self.store.warn(f"the work tree has {number}, which will be in the commit after a PASS")
@@ -167,6 +171,7 @@ class _Run:
         if needs_terminals:
             self.server.backend()
         self.store.emit(RunResumed(run_id=state.run_id, step=step.key))
+        self.guard.resume()
         if self.settings.prompt.strip() and self.settings.prompt != state.prompt:
             own = "the prompt differs from that of the saved run, which goes on with its own"
             self.store.warn(f"{own}; RESUME=0 begins a new run")
@@ -198,7 +203,9 @@ class _Run:
 
     def _work_with_agents(self) -> None:
         """Carry out steps as long as they need the agents."""
-        steps = AgentSteps.over(self.server.backend(), self.settings, self.clock, self.task, self.store)
+        steps = AgentSteps.over(
+            self.server.backend(), self.settings, self.clock, self.task, self.store, guard=self.guard
+        )
         while isinstance(step := self._next_step(), Ask | Verify):
             steps.carry_out(step)
 
@@ -219,6 +226,7 @@ class _Run:
             )
         )
         self.store.fold(step, Closed(number))
+        self.guard.close()
         return step.status
 
     def _stop(self, reason: str, max_tokens: int = 0) -> None:

@@ -17,6 +17,7 @@ from quintet.loop.decide.steps import Arrived, Ask, Dispatched, FileArchived, No
 from quintet.loop.decide.task import Task
 from quintet.loop.record.responses import EXCERPT, LONGEST_REPLY, blocks, excerpt
 from quintet.loop.record.store import RunStore
+from quintet.loop.run.guarding import TreeGuard
 from quintet.loop.run.tokens import Spent
 from quintet.loop.run.waiting import Prompt, Reply, Request, ResponseWaiter
 from quintet.roles import PEER_PROGRAMMER, TESTER
@@ -31,6 +32,7 @@ class AgentTurn:
     task: Task
     store: RunStore
     waiter: ResponseWaiter
+    guard: TreeGuard
 
     def run(self) -> None:
         """Carry out the turn. A role that is asked once more may also give no reply."""
@@ -49,9 +51,11 @@ class AgentTurn:
         prompt = prompts.build(step)
         if self._state.dispatched != step.key:
             self.waiter.tokens.check(self._state.tokens_used, self.waiter.backend)
+            self.guard.before(step)
             self._dispatch()
             arrived = self._send(prompt, prompts)
         else:
+            self.guard.before(step)
             arrived = self._state.arrived == step.key or self._has_arrived(prompt, prompts)
         kept = "" if arrived else str(self.store.responses.keep_prompt(self._file_name, prompt))
         request = Request(
@@ -125,6 +129,7 @@ class AgentTurn:
     def _take(self, reply: Reply) -> None:
         """Archive, fold, save, and only then remove: at no moment is a reply in no safe place."""
         step, responses, spent, actions = self.step, self.store.responses, self._spent(), self._actions()
+        violation = self.guard.after(step)
         with self.store.signals.deferred():
             number = self._state.sequence + 1
             if reply.is_long:
@@ -146,18 +151,20 @@ class AgentTurn:
                     actions=actions,
                 )
             )
-            self.store.fold(step, Replied(text, whole, number, spent.total, actions))
+            self.store.fold(step, Replied(text, whole, number, spent.total, actions, violation))
+            self.guard.done()
             if reply.source == "file":
                 responses.drop(step.role)
 
     def _miss(self) -> None:
-        step, spent, actions = self.step, self._spent(), self._actions()
+        step, spent, actions, violation = self.step, self._spent(), self._actions(), self.guard.after(self.step)
         self.store.emit(
             journal.ReplyMissed(
                 step=step.key, role=step.role.name, tokens=spent.tokens, cost=spent.cost, actions=actions
             )
         )
-        self.store.fold(step, NoReply(spent.total))
+        self.store.fold(step, NoReply(spent.total, violation))
+        self.guard.done()
 
     def _read_kept(self, path: Path) -> tuple[str, gate.Whole | None]:
         """A long reply as it is in the archive: an excerpt of its text, and the verdict by all of its lines."""

@@ -10,7 +10,7 @@ from quintet.roles import ROLES
 from quintet.watch.runs.action_words import action_lines, did_words, doubt_words
 from quintet.watch.runs.advice import Code, advise
 from quintet.watch.runs.condensation import condensed_texts
-from quintet.watch.runs.event_lines import line_for
+from quintet.watch.runs.event_lines import line_for, violation_words
 from quintet.watch.runs.folders import read_text
 from quintet.watch.runs.formatting import printable
 from quintet.watch.runs.handoffs import Handoff, PricedTokens, kind_of
@@ -70,7 +70,7 @@ def handoff_json(folder: Path, run: Run, handoff: Handoff) -> dict[str, Any]:
         "prompt": printable(read_text(folder, handoff.prompt_file)),
         "reply": printable(read_text(folder, handoff.reply_file)),
         "output": printable(read_text(folder, handoff.verdict.output_file if handoff.verdict else "")),
-        "actions": printable(_actions_text(handoff)),
+        "actions": printable("\n\n".join(filter(None, (_actions_text(handoff), _violation_text(handoff))))),
         "left_out_bytes": sum(text.left_out_bytes for text in texts),
         "condensed": [
             {
@@ -92,6 +92,14 @@ def _actions_text(handoff: Handoff) -> str:
     return "\n".join(action_lines(handoff.actions)) or "Nothing, by the agent's own record."
 
 
+def _violation_text(handoff: Handoff) -> str:
+    found = handoff.violation
+    if not found or not found.paths:
+        return ""
+    fate = f"was undone after the turn and is kept as {found.file}" if found.undone else "was not undone"
+    return "\n".join([f"It changed what it may not change; that {fate}:", *found.lines])
+
+
 def actions_json(actions: TurnActions | None) -> dict[str, Any] | None:
     """What an agent did in a turn; None where no record tells."""
     if actions is None:
@@ -110,6 +118,7 @@ def _handoff(run: Run, handoff: Handoff) -> dict[str, Any]:
         "tokens": _tokens(handoff.tokens),
         "did": did_words(handoff),
         "doubt": doubt_words(handoff),
+        "violation": printable(violation_words(handoff.violation)) if handoff.violation else "",
         "verdict": verdict
         and {
             "word": verdict.word,

@@ -11,7 +11,7 @@ from quintet.watch.runs.folders import read_text
 from quintet.watch.runs.formatting import short_number, time_of_day
 from quintet.watch.runs.handoffs import KIND_WORDS, SIGNS, Handoff, Judgement, VerdictKind, labelled
 from quintet.watch.runs.model import FAIL, PASS
-from quintet.watch.runs.summary import Summary, change_words, turn_time_words
+from quintet.watch.runs.summary import VIOLATIONS, Summary, change_words, turn_time_words
 from quintet.watch.runs.timeline import draw_timeline, timeline_css
 
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -54,6 +54,7 @@ def report_html(summary: Summary) -> Markup:
         _section("Timeline", element("div", svg(draw_timeline(run)), css="chart"), _LEGEND),
         *(_section(f"Round {number}", _turns(summary, turns)) for number, turns in run.by_round.items()),
         _evidence(summary),
+        _violations(summary),
         _section("Files changed", *_changes(summary)),
         _tokens(summary),
         _warnings(summary),
@@ -139,6 +140,12 @@ def _evidence(summary: Summary) -> Markup:
         )
     ]
     return _section("Test evidence", *parts) if parts else Markup()
+
+
+def _violations(summary: Summary) -> Markup:
+    title, head = VIOLATIONS
+    rows = [(*row, element("code", file) if file else "") for *row, file in summary.violations]
+    return _section(title, _table(head, rows)) if rows else Markup()
 
 
 def _changes(summary: Summary) -> list[Markup]:

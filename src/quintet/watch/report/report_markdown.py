@@ -10,7 +10,7 @@ from quintet.watch.runs.advice import Advice, Code
 from quintet.watch.runs.formatting import one_line, printable, short_number, time_of_day
 from quintet.watch.runs.handoffs import Handoff, labelled
 from quintet.watch.runs.model import Run
-from quintet.watch.runs.summary import Summary, change_words, turn_time_words
+from quintet.watch.runs.summary import VIOLATIONS, Summary, change_words, turn_time_words
 
 
 def report_markdown(summary: Summary) -> str:
@@ -31,7 +31,7 @@ def report_markdown(summary: Summary) -> str:
         title = f"Round {evidence.handoff.round}: {labelled(evidence.word, evidence.kind)}, {evidence.title}"
         file = [_code(evidence.file), ""] if evidence.file else []
         parts += [f"### {_cell(title)}", "", *file, *_fenced(evidence.text), ""]
-    parts += [*_changes(summary), *_tokens(summary)]
+    parts += [*_violations(summary), *_changes(summary), *_tokens(summary)]
     if run.warnings:
         rows = [(time_of_day(warning.at), warning.kind, warning.text) for warning in run.warnings]
         parts += ["## Warnings", "", *_table(("When", "Kind", "What"), rows)]
@@ -54,6 +54,12 @@ def _turn(run: Run, handoff: Handoff) -> tuple[str, ...]:
         short_number(handoff.tokens.total) if handoff.tokens else "",
         Code(handoff.reply_file),
     )
+
+
+def _violations(summary: Summary) -> list[str]:
+    title, head = VIOLATIONS
+    rows = [(*row, Code(file)) for *row, file in summary.violations]
+    return [f"## {title}", "", *_table(head, rows)] if rows else []
 
 
 def _changes(summary: Summary) -> list[str]:

@@ -1,10 +1,15 @@
 """The events of a run as lines of text."""
 
+from typing import Final
+
 from quintet.loop import journal
 from quintet.loop.journal import Event
 from quintet.roles import in_words
 from quintet.watch.runs.formatting import local_date_time, short_number
 from quintet.watch.runs.handoffs import SIGNS, VerdictKind, review_kind
+
+_SHOWN: Final = 5
+"""changes that a line names"""
 
 
 def line_for(event: Event) -> str:
@@ -64,6 +69,24 @@ def _review(event: journal.ReviewJudged) -> str:
     return f"{SIGNS[outcome]} {event.phase} review {event.cycle}: {said}"
 
 
+def violation_words(event: journal.GuardViolation) -> str:
+    """What a role changed and may not change, and what became of it."""
+    parts = []
+    if event.paths:
+        done = f"undone, kept as {event.file}" if event.undone else "not undone"
+        parts.append(f"changed what it may not change ({_some(event.paths, event.left_out)}): {done}")
+    if event.failed:
+        parts.append(f"could not be undone: {', '.join(event.failed[:_SHOWN])}")
+    if event.outside:
+        parts.append(f"changed what is not guarded and stays: {_some(event.outside)}")
+    return "; ".join(parts)
+
+
+def _some(changes: tuple[journal.GuardedChange, ...], left_out: int = 0) -> str:
+    more = len(changes[_SHOWN:]) + left_out
+    return ", ".join(map(str, changes[:_SHOWN])) + (f" and {more} more" if more else "")
+
+
 def _wait(event: Event) -> str:
     match event:
         case journal.PermissionAsked(role=role, accepted=True):
@@ -85,6 +108,8 @@ def _trouble(event: Event) -> str:
     match event:
         case journal.GuardReleased(role=role, seconds=seconds):
             return f"warning: {in_words(role)} was not seen at work within {seconds:.0f} s"
+        case journal.GuardViolation(role=role):
+            return f"warning: {in_words(role)} {violation_words(event)}"
         case journal.Reminded(role=role, number=number):
             return f"warning: {in_words(role)} is idle without a response file; reminder {number}"
         case journal.TerminalLost(role=role, terminal=terminal, reason=reason):

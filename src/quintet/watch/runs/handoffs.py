@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Final
 
 from quintet.actions import TurnActions
-from quintet.loop.journal import Carried
+from quintet.loop.journal import Carried, GuardViolation
 from quintet.roles import TESTER, Role
 from quintet.tokens import TokenCount
 
@@ -108,6 +108,8 @@ class Handoff:
     tokens: PricedTokens | None = None
     actions: TurnActions | None = None
     """what the agent did in its turn; None where no record tells"""
+    violation: GuardViolation | None = None
+    """what it changed and may not change"""
     reminders: int = 0
     missed: bool = False
     """the run went on without a reply"""

@@ -296,6 +296,8 @@ class _RunBuilder:
             case journal.PermissionAsked(role=role, accepted=False):
                 self._set(asking=role)
                 kind = "permission"
+            case journal.GuardViolation(step=step):
+                self._change(f"step {step}", violation=event)
             case journal.TestsLost(text=text, files=files):
                 self._set(lost_tests=(text, *files))
             case journal.Noted(text=text) if text.startswith(COMMITTED):
@@ -307,6 +309,7 @@ class _RunBuilder:
 _WARNINGS: Final = {
     "reviews_used_up": "never approved",
     "guard_released": "forced release",
+    "guard_violation": "guard violation",
     "reminded": "reminder",
     "terminal_lost": "terminal lost",
     "turn_failed": "failed turn",

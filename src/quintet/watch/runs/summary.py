@@ -15,7 +15,7 @@ from quintet.watch.runs.advice import NEVER_APPROVED, Advice, advise
 from quintet.watch.runs.changes import Changes, FileChange, changes_of
 from quintet.watch.runs.condensation import left_out_bytes
 from quintet.watch.runs.folders import read_run, read_state, read_text, run_folders
-from quintet.watch.runs.formatting import date_time, duration, money, short_number
+from quintet.watch.runs.formatting import date_time, duration, money, short_number, time_of_day
 from quintet.watch.runs.handoffs import KIND_WORDS, Handoff, PricedTokens, VerdictKind
 from quintet.watch.runs.model import FAIL, GONE, PASS, STOPPED, Run, tokens_of
 from quintet.watch.runs.undo import Undo, undo
@@ -23,6 +23,8 @@ from quintet.watch.runs.undo import Undo, undo
 LONGEST_EVIDENCE: Final = 200
 """lines of a test report that are shown; the file has them all"""
 _NO_PLURAL: Final = (NEVER_APPROVED, "no reply")
+VIOLATIONS: Final = ("Changes that a role may not make", ("When", "Agent", "What", "What became of it", "Kept as"))
+"""the title of their table in a report, and its head"""
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,18 @@ class Summary:
     def warning_words(self) -> str:
         counts = Counter(warning.kind for warning in self.run.warnings)
         return ", ".join(map(_counted, sorted(counts.items()))) or "none"
+
+    @property
+    def violations(self) -> list[tuple[str, str, str, str, str]]:
+        """What roles changed and may not change: when, who, what, what became of it, and the patch that has it."""
+        rows = []
+        for handoff in self.run.handoffs:
+            if (found := handoff.violation) and found.paths:
+                fate = "undone" if found.undone else "not undone"
+                fate += f", but for {', '.join(found.failed)}" if found.failed else ""
+                what = ", ".join(line.removeprefix("- ") for line in found.lines)
+                rows.append((time_of_day(handoff.taken or handoff.sent), handoff.role.label, what, fate, found.file))
+        return rows
 
     @property
     def next_steps(self) -> list[Advice]:

@@ -11,12 +11,12 @@ from quintet.layout import response_path_for
 from quintet.loop import journal
 from quintet.loop.decide import condense
 from quintet.loop.decide.flow import size_of
-from quintet.loop.decide.prompts.own import ACTIONS, AGAIN, REMINDER, RESPONSE_FILE
+from quintet.loop.decide.prompts.own import ACTIONS, AGAIN, CHANGES, REMINDER, RESPONSE_FILE
 from quintet.loop.decide.prompts.texts import render
 from quintet.loop.decide.state import Again, State
 from quintet.loop.decide.steps import Ask
 from quintet.loop.decide.task import Task
-from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, TESTER
+from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, TESTER, Role
 
 BACK_REFERENCE: Final = "(Same as initial turn -- refer to your conversation history.)"
 NOTHING_YET: Final = "None yet."
@@ -80,6 +80,7 @@ class Prompts:
             retry="yes" if step.round > 1 else "",
             tester_feedback=self.state.feedback or NOTHING_YET,
             peer_feedback=self.state.analyst_feedback or NOTHING_YET,
+            undone=self._undone_of(ANALYST),
         )
 
     def build_analyst_review_prompt(self, step: Ask) -> str:
@@ -88,6 +89,7 @@ class Prompts:
             step,
             explore=self.explore_block_for(step),
             analyst_output=self.state.outputs[ANALYST.output],
+            undone=self._undone_of(ANALYST),
         )
 
     def build_programmer_prompt(self, step: Ask) -> str:
@@ -103,6 +105,7 @@ class Prompts:
             previous_changes=self.state.programmer_context_for_retry if retry else "",
             open_notes=self.state.open_notes if first else "",
             peer_feedback=self.state.programmer_feedback or NOTHING_YET,
+            undone=self._undone_of(PROGRAMMER),
             scenario=self.task.scenario_test,
             test_command=self.settings.project_test_cmd,
         )
@@ -114,6 +117,7 @@ class Prompts:
             explore=self.explore_block_for(step),
             programmer_output=self.state.outputs[PROGRAMMER.output],
             test_feedback=self.state.feedback if step.round > 1 else "",
+            undone=self._undone_of(PROGRAMMER),
             lost_tests="\n".join(f"- {line}" for line in self.lost_tests.lines),
             test_command=self.settings.project_test_cmd,
         )
@@ -131,7 +135,10 @@ class Prompts:
         """What a role gets whose reply does not count."""
         if step.again is Again.VERDICT:
             return self._render(AGAIN, step)
-        return self._render(ACTIONS, step, review="yes" if step.role.reviews else "")
+        review = "yes" if step.role.reviews else ""
+        if step.again is Again.CHANGES:
+            return self._render(CHANGES, step, review=review, undone=self._undone_of(step.role))
+        return self._render(ACTIONS, step, review=review)
 
     def build_reminder(self, step: Ask, prompt_file: str = "") -> str:
         """What an idle agent gets that wrote no response; it names the prompt's file where that may have got lost."""
@@ -151,6 +158,10 @@ class Prompts:
 
     def _programmer_handoff(self) -> str:
         return condense.condense_for_tester(self.state.outputs[PROGRAMMER.output], self.settings)
+
+    def _undone_of(self, role: Role) -> str:
+        """What was undone of a role's last turn."""
+        return self.state.undone.get(role.name, "")
 
     def _had_a_prompt(self, step: Ask) -> bool:
         """Whether the step's terminal had an earlier prompt, which then held everything in full."""

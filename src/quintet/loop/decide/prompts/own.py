@@ -13,6 +13,7 @@ from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, TE
 
 AGAIN: Final = "tester_again"
 ACTIONS: Final = "nothing_done"
+CHANGES: Final = "changes_undone"
 REMINDER: Final = "reminder"
 RESPONSE_FILE: Final = "response_file"
 LIMITS: Final = ("round", "max_rounds", "cycle", "max_cycles", "min_cycles")
@@ -25,6 +26,7 @@ NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
     TESTER.output: ("scenario", RESPONSE_FILE),
     AGAIN: (RESPONSE_FILE,),
     ACTIONS: ("review", RESPONSE_FILE),
+    CHANGES: ("review", "undone", RESPONSE_FILE),
     REMINDER: ("prompt_file", RESPONSE_FILE),
     RESPONSE_FILE: ("quoted_path", "marker"),
 }
@@ -35,6 +37,7 @@ VERDICTS: Final[Mapping[str, str]] = {
     TESTER.output: "RESULT:",
     AGAIN: "RESULT:",
     ACTIONS: "RESULT:",
+    CHANGES: "RESULT:",
 }
 """the line that the reply is judged by; an agent that is not told of it never writes it"""
 

@@ -338,6 +338,7 @@ function drawSheet() {
     verdict ? h("div", { class: "judgement" }, h("strong", { class: verdictClass(turn) }, verdict.label), h("span", { class: "why" }, verdict.reason === verdict.word.toLowerCase() ? "with evidence of" : verdict.reason),
       turn.doubt ? h("p", { class: "again" }, turn.doubt) : null,
       verdict.command ? h("p", {}, h("code", {}, verdict.command)) : null, verdict.evidence.length ? h("p", { class: "chips" }, verdict.evidence.map((word) => h("span", {}, word))) : null) : null,
+    turn.violation ? h("p", { class: "again" }, `It ${turn.violation}`) : null,
     tabs, sheetBody(sheet)]);
 }
 function sheetBody(sheet) {

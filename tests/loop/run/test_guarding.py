@@ -1,0 +1,264 @@
+"""The guard in a run: the real command, a scripted server whose agents change files, and real git."""
+
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quintet.roles import ANALYST, PEER_PROGRAMMER, PROGRAMMER, TESTER, Role
+from tests.stub.project import ONE_PASS, Project, killed, project_in, until
+from tests.stub.replies import PASS, SMOOTH
+from tests.stub.server import Turn
+
+CODE = "code\n"
+
+
+def git(project: Project, *words: str) -> str:
+    env = {"PATH": project.env["PATH"], "HOME": str(project.home), "GIT_CONFIG_NOSYSTEM": "1"}
+    done = subprocess.run(["git", *words], cwd=project.wd, env=env, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    """A repository with one commit, and a change of the user's own that is not committed."""
+    with project_in(tmp_path) as made:
+        (made.home / "gitconfig").write_text("[user]\nname = T\nemail = t@localhost\n")
+        (made.home / ".gitconfig").symlink_to("gitconfig")
+        git(made, "init", "--quiet")
+        (made.wd / "main.c").write_text(CODE)
+        (made.wd / "check.sh").write_text("exit 1\n")
+        (made.wd / "mine.txt").write_text("before\n")
+        git(made, "add", "--all")
+        git(made, "commit", "--quiet", "--message", "first")
+        (made.wd / "mine.txt").write_text("the user's own\n")
+        yield made
+
+
+def acting(reply: str, *acts: Callable[[], object]) -> list[Turn]:
+    """A turn for each act, the last of them for ever; None: nothing."""
+    return [Turn(reply, work=0.03, act=lambda act=act: (act(), None)[1]) for act in acts]  # type: ignore[misc]
+
+
+def nothing() -> None: ...
+
+
+def edit(project: Project, name: str = "main.c", text: str = "mended\n") -> Callable[[], object]:
+    return lambda: (project.wd / name).write_text(text)
+
+
+def tree(project: Project) -> dict[str, str]:
+    return {path.name: path.read_text() for path in project.wd.iterdir() if path.is_file()}
+
+
+def paths(event: dict[str, Any]) -> list[str]:
+    return [f"{path['change']} {path['path']}" for path in event["paths"]]
+
+
+def test_a_tester_that_mends_the_code_is_asked_again_and_its_edit_is_gone(project: Project) -> None:
+    before = tree(project)
+    project.stub.script[TESTER] = acting(PASS, edit(project), nothing)
+    done = project.run()
+    assert done.code == 0, done.text
+    assert project.roles == [*ONE_PASS, "tester"]
+    assert "- changed main.c" in project.stub.prompts[5][1]
+    assert tree(project) == before
+    (event,) = project.events("guard_violation")
+    assert (event["role"], event["step"], event["undone"], event["serious"]) == ("tester", "1-1-tester", True, True)
+    assert paths(event) == ["changed main.c"]
+    assert event["file"] == "005-tester-undone.patch"
+    assert "+mended" in (project.archive / event["file"]).read_text()
+    assert project.state["undone"] == {}
+
+
+def test_a_tester_that_does_it_twice_fails(project: Project) -> None:
+    project.stub.script[TESTER] = acting(PASS, edit(project))
+    assert project.run(MAX_ROUNDS="1").code == 1
+    assert tree(project)["main.c"] == CODE
+    assert len(project.events("guard_violation")) == 2
+    assert project.events("test_judged")[-1]["verdict"] == "FAIL"
+
+
+def test_a_reviewers_edit_is_undone_and_its_approval_does_not_count(project: Project) -> None:
+    project.stub.script[PEER_PROGRAMMER] = acting(SMOOTH[PEER_PROGRAMMER][0], edit(project), nothing)
+    assert project.run().code == 0
+    assert project.roles == [*ONE_PASS[:4], "peer_programmer", "tester"]
+    assert tree(project)["main.c"] == CODE
+
+
+def test_new_files_of_a_tester_go_and_its_verdict_stands(project: Project) -> None:
+    project.stub.script[TESTER] = acting(PASS, edit(project, "out.txt"))
+    assert project.run().code == 0
+    assert project.roles == ONE_PASS
+    (event,) = project.events("guard_violation")
+    assert (event["serious"], paths(event)) == (False, ["created out.txt"])
+    assert "out.txt" not in tree(project)
+
+
+def test_the_analyst_writes_only_the_specification(project: Project) -> None:
+    def act() -> None:
+        (project.wd / "openspec").mkdir()
+        edit(project, "openspec/change.md")()
+        edit(project)()
+
+    project.stub.script[ANALYST] = acting(SMOOTH[ANALYST][0], act)
+    assert project.run().code == 0
+    assert (project.wd / "openspec/change.md").exists()
+    assert tree(project)["main.c"] == CODE
+    assert "- changed main.c" in project.stub.prompts[1][1], "its reviewer is told"
+    assert project.roles == ONE_PASS
+
+
+def test_the_programmer_changes_all_but_the_protected_files(project: Project) -> None:
+    def act() -> None:
+        edit(project)()
+        edit(project, "check.sh", "true\n")()
+        edit(project, "quintet.json", "{}")()
+        git(project, "add", "--all")
+        git(project, "commit", "--quiet", "--message", "all of it")
+
+    project.stub.script[PROGRAMMER] = acting(SMOOTH[PROGRAMMER][0], act)
+    assert project.run(PROTECT="check.sh").code == 0
+    assert tree(project) == {"main.c": "mended\n", "check.sh": "exit 1\n", "mine.txt": "the user's own\n"}
+    assert git(project, "log", "--format=%s") == "all of it\nfirst", "its commit stays"
+    (event,) = project.events("guard_violation")
+    assert {"changed check.sh", "created quintet.json"} <= set(paths(event))
+    assert "- changed check.sh" in project.stub.prompts[3][1], "its reviewer is told"
+
+
+def test_what_everybody_may_change_is_left_alone(project: Project) -> None:
+    project.stub.script[TESTER] = acting(PASS, edit(project, "main.c"))
+    assert project.run(GUARD_ALLOW="*.c").code == 0
+    assert project.events("guard_violation") == []
+    assert tree(project)["main.c"] == "mended\n"
+
+
+def test_an_honest_run_tells_of_nothing(project: Project) -> None:
+    before = git(project, "status", "--porcelain")
+    project.stub.script[PROGRAMMER] = acting(SMOOTH[PROGRAMMER][0], edit(project))
+    project.stub.script[TESTER] = acting(PASS, edit(project, ".tmp/scratch"))
+    done = project.run()
+    assert done.code == 0
+    assert project.events("guard_violation") == []
+    assert "warning" not in done.out
+    assert "your own edits" in done.out, "the user is told what to mind"
+    assert git(project, "status", "--porcelain").split("\n") == ["M main.c", f" {before}"]
+
+
+def test_report_tells_and_changes_nothing(project: Project) -> None:
+    project.stub.script[TESTER] = acting(PASS, edit(project))
+    assert project.run(GUARD="report").code == 0
+    assert project.roles == ONE_PASS
+    (event,) = project.events("guard_violation")
+    assert (event["undone"], event["file"], paths(event)) == (False, "", ["changed main.c"])
+    assert tree(project)["main.c"] == "mended\n"
+
+
+def test_off_looks_at_nothing(project: Project) -> None:
+    project.stub.script[TESTER] = acting(PASS, edit(project))
+    done = project.run(GUARD="off")
+    assert done.code == 0
+    assert project.events("guard_violation") == []
+    assert not list(project.home.rglob("guard"))
+    assert "edits" not in done.out
+
+
+def test_without_a_repository_the_run_goes_on_and_says_so_once(tmp_path: Path) -> None:
+    with project_in(tmp_path) as bare:
+        done = bare.run()
+        assert done.code == 0
+        assert done.out.count("not guarded") == 1, done.out
+        assert "the project is in no git repository" in done.out
+
+
+def test_what_the_state_file_is_called_is_no_change_of_a_role(project: Project) -> None:
+    done = project.run(STATE_FILE="state.json")
+    assert done.code == 0
+    assert "guard_violation" not in next(project.wd.glob(".tmp/*/journal.jsonl")).read_text()
+
+
+def snapshots(project: Project) -> Path:
+    return next(project.home.glob(".local/state/quintet/records/*/guard"))
+
+
+def test_snapshots_are_private_outside_the_project_and_gone_at_the_end(project: Project) -> None:
+    seen: list[int] = []
+    project.stub.script[TESTER] = acting(PASS, lambda: seen.append(snapshots(project).stat().st_mode & 0o777))
+    git(project, "checkout", "--quiet", "mine.txt")
+    assert project.run().code == 0
+    assert seen == [0o700]
+    assert not list(project.home.glob(".local/state/quintet/records/*/guard"))
+
+
+# -- kills
+
+
+def kill_in(project: Project, role: Role, number: int, act: Callable[[], object]) -> None:
+    """Start a run, and kill it while a role is at work that has done something."""
+    reply = project.stub.script[role]
+    hold: list[bool] = []
+
+    def acts() -> None:
+        act()
+        hold.append(True)
+        until(lambda: len(hold) == 2, "the kill")
+
+    project.stub.script[role] = [Turn(PASS if role is TESTER else SMOOTH[role][0], work=0.03, act=acts), *reply]
+    process = project.start()
+    until(lambda: hold, "the turn")
+    assert len(project.stub.prompts) == number
+    process.kill()
+    killed(process)
+    hold.append(False)
+
+
+def test_a_run_that_is_killed_in_a_turn_compares_with_the_snapshot_of_that_turn(project: Project) -> None:
+    kill_in(project, TESTER, 5, edit(project))
+    done = project.run()
+    assert done.code == 0, done.text
+    assert tree(project)["main.c"] == CODE
+    (event,) = project.events("guard_violation")
+    assert (event["step"], paths(event)) == ("1-1-tester", ["changed main.c"])
+    assert project.roles == [*ONE_PASS, "tester"], "its PASS does not count"
+
+
+def test_what_the_user_edits_of_the_runs_own_files_between_two_starts_stays(project: Project) -> None:
+    kill_in(project, TESTER, 5, edit(project))
+    edit(project, "quintet.json", "{}\n")()
+    assert project.run().code == 0
+    assert tree(project)["quintet.json"] == "{}\n"
+    (event,) = project.events("guard_violation")
+    assert paths(event) == ["changed main.c"]
+    assert [path["path"] for path in event["outside"]] == ["quintet.json"]
+
+
+@pytest.mark.parametrize("moment", ["keep", "_carry_out", "os.sync"])
+def test_a_kill_in_the_middle_of_an_undo_hides_nothing(project: Project, moment: str, tmp_path: Path) -> None:
+    """The process dies when the guard comes to a certain place; the next start finishes the undo."""
+    project.stub.script[TESTER] = acting(PASS, edit(project), nothing)
+    site = tmp_path / "site"
+    site.mkdir()
+    where = {
+        "keep": "archive.keep = die",
+        "_carry_out": "undo._carry_out = die",
+        "os.sync": "undo.os = type('Os', (), {'__getattr__': lambda self, name: "
+        "die if name == 'sync' else getattr(os, name)})()",
+    }[moment]
+    (site / "sitecustomize.py").write_text(
+        "import os, sys\n"
+        "def die(*a, **k):\n    os.kill(os.getpid(), 9)\n"
+        "from quintet.guard import archive\n"
+        "import quintet.guard.undo\nundo = sys.modules['quintet.guard.undo']\n" + where + "\n"
+    )
+    process = project.start(PYTHONPATH=str(site))
+    killed(process)
+    assert project.state["dispatched"] == "1-1-tester"
+    done = project.run()
+    assert done.code == 0, done.text
+    assert tree(project)["main.c"] == CODE
+    (event,) = project.events("guard_violation")
+    assert paths(event) == ["changed main.c"]
+    assert "+mended" in (project.archive / event["file"]).read_text()
+    assert project.roles == [*ONE_PASS, "tester"], "its PASS does not count, although nothing was left to undo"
