@@ -8,9 +8,9 @@ _ESCAPES = r"""
   | \x1b [ -/]* [0-~]?
 """
 _ESCAPE = re.compile(_ESCAPES, re.VERBOSE)
-_ESCAPE_OR_CONTROL = re.compile(
-    rf"{_ESCAPES} | [\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", re.VERBOSE
-)
+CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""what controls a terminal or changes the direction of writing; not tabs and line ends"""
+_ESCAPE_OR_CONTROL = re.compile(rf"{_ESCAPES} | {CONTROLS.pattern}", re.VERBOSE)
 _COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
 
 

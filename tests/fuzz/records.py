@@ -110,7 +110,7 @@ def a_rollout_tells_of_turns_or_of_nothing(lines: list[bytes]) -> None:
 
 @holds("rollout lines", st.lists(as_bytes(_calls), max_size=5))
 def calls_of_a_rollout_are_actions_or_nothing(lines: list[bytes]) -> None:
-    calls = codex_actions.TurnCalls(begun=True)
+    calls = codex_actions.RolloutCalls(begun=True)
     for line in lines:
         calls = codex_actions.read_call(calls, 0, line)
         bounded(calls.log.actions)
@@ -168,7 +168,7 @@ _said = st.tuples(st.sampled_from(("user", "assistant")), _blocks).map(
 
 @holds("hook and transcript lines", st.lists(as_bytes(_said), max_size=5))
 def calls_of_a_transcript_are_actions_or_nothing(lines: list[bytes]) -> None:
-    calls = claude_actions.TurnCalls(prompts={"p1"})
+    calls = claude_actions.TranscriptCalls(prompts={"p1"})
     for line in lines:
         calls = claude_actions.read_call(calls, 0, line)
         bounded(calls.log.actions)

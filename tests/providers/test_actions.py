@@ -35,7 +35,7 @@ def told(actions: TurnActions | None) -> list[Told]:
 
 def turns_of_codex(name: str) -> list[list[Told]]:
     """What is told at the end of each turn of a recorded rollout."""
-    calls, ends = codex.TurnCalls(), []
+    calls, ends = codex.RolloutCalls(), []
     for line in (RECORDS / name).read_bytes().splitlines():
         calls = codex.read_call(calls, 0, line)
         if b'"task_complete"' in line:
@@ -63,7 +63,7 @@ def codex_lines(*payloads: dict[str, Any], kind: str = "response_item") -> TurnA
     begin = {"type": "event_msg", "payload": {"type": "task_started", "turn_id": "t1"}}
     entries = [begin, *({"type": payload.pop("as", kind), "payload": payload} for payload in payloads)]
     lines = [json.dumps(entry).encode() for entry in entries]
-    return reduce(lambda calls, line: codex.read_call(calls, 0, line), lines, codex.TurnCalls()).log.actions
+    return reduce(lambda calls, line: codex.read_call(calls, 0, line), lines, codex.RolloutCalls()).log.actions
 
 
 def called(name: str, call: str = "c1", **arguments: Any) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def test_codex_reads_the_turn_after_the_position(tmp_path: Path) -> None:
 
 def claude_turns() -> list[tuple[str, list[Told]]]:
     """The prompt of each turn of the recorded transcript, and what its own lines tell at its end."""
-    calls, found = claude.TurnCalls(), []
+    calls, found = claude.TranscriptCalls(), []
     for line in (RECORDS / "claude-2.1.325.jsonl").read_bytes().splitlines():
         after = claude.read_call(calls, 0, line)
         if after is not calls and calls.prompts:
@@ -173,7 +173,7 @@ def prompted(folder: Path, prompt: str, transcript: str = "claude-2.1.325.jsonl"
 def cut_after_turn(folder: Path, number: int) -> str:
     """Leave the transcript as it was at the end of a turn; the answer is the id of its prompt."""
     path = folder / "claude-2.1.325.jsonl"
-    lines, calls, turns = path.read_bytes().splitlines(keepends=True), claude.TurnCalls(), 0
+    lines, calls, turns = path.read_bytes().splitlines(keepends=True), claude.TranscriptCalls(), 0
     first = ""
     for at, line in enumerate(lines):
         after = claude.read_call(calls, 0, line)
@@ -207,7 +207,7 @@ def test_a_transcript_that_lags_behind_tells_of_nothing_yet(terminal: Path) -> N
 def transcript(*messages: dict[str, Any]) -> list[Told]:
     prompt = {"type": "user", "promptId": "p1", "message": {"content": "do it"}}
     lines = [json.dumps(entry).encode() for entry in (prompt, *messages)]
-    calls = reduce(lambda found, line: claude.read_call(found, 0, line), lines, claude.TurnCalls())
+    calls = reduce(lambda found, line: claude.read_call(found, 0, line), lines, claude.TranscriptCalls())
     return told(calls.log.actions)
 
 

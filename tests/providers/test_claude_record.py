@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quintet.api.status import FailureKind
-from quintet.providers.base import TurnFailure, TurnRecord
+from quintet.providers.base import RecordedFailure, TurnRecord
 from quintet.providers.claude_code.launch import HOOKS_FILE
 from quintet.providers.claude_code.provider import PROVIDER
 from quintet.providers.claude_code.record import Hooks, TranscriptTurn, read_hook, read_transcript
@@ -153,7 +153,7 @@ def test_a_rate_limit_may_say_when_to_try_again() -> None:
 
 def test_an_interrupted_turn_is_over() -> None:
     assert read(asked(), spending=TranscriptTurn(prompt="p1", interrupted=True)) == TurnRecord(
-        ended=True, failure=TurnFailure(FailureKind.INTERRUPTED, "interrupted")
+        ended=True, failure=RecordedFailure(FailureKind.INTERRUPTED, "interrupted")
     )
 
 

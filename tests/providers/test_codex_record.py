@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quintet.api.status import FailureKind
-from quintet.providers.base import TurnFailure, TurnRecord
+from quintet.providers.base import RecordedFailure, TurnRecord
 from quintet.providers.codex.launch import NOTES, Notes
 from quintet.providers.codex.record import Rollout, read_line
 from quintet.providers.codex.rollouts import find_rollout, is_marked, mark
@@ -127,26 +127,28 @@ def test_a_rate_limit_says_when_it_ends_too() -> None:
     found = read(STARTED, json.dumps(ended).encode())
     assert found is not None
     end = datetime(2026, 3, 1, 10, 0, 1, 500_000, UTC).timestamp()
-    assert found.failure == TurnFailure(FailureKind.RATE_LIMIT, "Rate limit reached, try again in 1.5s", end)
+    assert found.failure == RecordedFailure(FailureKind.RATE_LIMIT, "Rate limit reached, try again in 1.5s", end)
 
 
 def test_the_reason_stands_before_the_end_in_older_releases() -> None:
     failed = event("error", message="bad thing", codex_error_info="other")
     ended = event("task_complete", turn_id="t1", last_agent_message=None)
-    assert read(STARTED, failed, ended) == TurnRecord(ended=True, failure=TurnFailure(FailureKind.OTHER, "bad thing"))
+    assert read(STARTED, failed, ended) == TurnRecord(
+        ended=True, failure=RecordedFailure(FailureKind.OTHER, "bad thing")
+    )
     assert read(STARTED, failed, DONE) == TurnRecord(ended=True, last_message="All done.\n\nReally.")
 
 
 def test_a_turn_without_an_answer_has_failed() -> None:
     silent = event("task_complete", turn_id="t1", last_agent_message=None)
     assert read(STARTED, silent) == TurnRecord(
-        ended=True, failure=TurnFailure(FailureKind.OTHER, "the turn has ended without an answer")
+        ended=True, failure=RecordedFailure(FailureKind.OTHER, "the turn has ended without an answer")
     )
 
 
 def test_an_interrupted_turn_is_over() -> None:
     assert read(STARTED, event("turn_aborted", turn_id="t1", reason="interrupted")) == TurnRecord(
-        ended=True, failure=TurnFailure(FailureKind.INTERRUPTED, "interrupted")
+        ended=True, failure=RecordedFailure(FailureKind.INTERRUPTED, "interrupted")
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from quintet.api.status import FailureKind, TerminalStatus
 from quintet.errors import ConfigError
-from quintet.providers.base import Launch, TurnFailure, TurnRecord
+from quintet.providers.base import Launch, RecordedFailure, TurnRecord
 from quintet.providers.registry import find_provider, provider_names
 from quintet.providers.screen import Screen
 from quintet.providers.scripted.keyboard import Keyboard
@@ -223,7 +223,7 @@ def test_a_torn_or_foreign_line_of_its_record_changes_nothing(tmp_path: Path, li
 def test_the_end_of_a_turn_says_no_more_than_makes_sense(tmp_path: Path) -> None:
     end = {"event": "end", "reply": 3, "failed": {"kind": "odd", "resets_at": 1e300}, "usage": {"input_tokens": -1}}
     (tmp_path / "record.jsonl").write_bytes(BEGUN + json.dumps(end).encode() + b"\n")
-    record = TurnRecord(True, "", TurnFailure(FailureKind.OTHER, ""), TokenCount())
+    record = TurnRecord(True, "", RecordedFailure(FailureKind.OTHER, ""), TokenCount())
     assert PROVIDER.read_record(tmp_path, 0) == record
 
 

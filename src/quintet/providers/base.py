@@ -71,7 +71,7 @@ class LaunchPlan:
 
 
 @dataclass(frozen=True)
-class TurnFailure:
+class RecordedFailure:
     """Why a turn ended without an answer."""
 
     kind: FailureKind
@@ -91,7 +91,7 @@ class TurnRecord:
 
     ended: bool
     last_message: str | None = None
-    failure: TurnFailure | None = None
+    failure: RecordedFailure | None = None
     usage: TokenCount | None = None
     final: bool = True
     """False where the agent may still go on; then its screen shows work"""
@@ -170,8 +170,13 @@ class Provider(ABC):
         """The start-up dialog on the screen, if any; the folder is that of the launch."""
         return None
 
-    def is_permission(self, screen: Screen) -> bool:  # noqa: ARG002
+    def is_permission(self, screen: Screen) -> bool:
         """Whether the dialog on the screen asks for permission to do one thing: the only kind that a yes answers."""
+        asked = self.read_screen(screen) is TerminalStatus.WAITING_USER_ANSWER
+        return asked and self.asks_for_permission(screen.text)
+
+    def asks_for_permission(self, text: str) -> bool:  # noqa: ARG002
+        """Whether a screen with a dialog is one that `is_permission` means."""
         return False
 
     def dismiss_keys(self, screen: Screen) -> tuple[str, ...]:  # noqa: ARG002

@@ -11,7 +11,7 @@ from typing import Final
 from quintet.errors import ServerError
 from quintet.providers.registration import Registration
 
-HELP_SECONDS: Final = 20.0
+SECONDS: Final = 20.0
 _VERSION = re.compile(r"\b\d+\.\d+\.\d+\b")
 
 
@@ -46,35 +46,25 @@ def _ask(program: str, question: str, env: Mapping[str, str]) -> str:
 
 @lru_cache(maxsize=64)
 def _answer(program: str, question: str, real: str, changed: int, env: tuple[tuple[str, str], ...]) -> str:  # noqa: ARG001 - the key
-    try:
-        done = subprocess.run(
-            [program, question],
-            env=dict(env),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=HELP_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.decode(errors="replace")
+    done = run_briefly([program, question], dict(env))
+    return done.stdout.decode(errors="replace") if done else ""
 
 
 def refusal(argv: Sequence[str], env: Mapping[str, str], cwd: Path) -> str:
     """What a program prints when it does not start with these arguments; empty where it starts, or prints nothing."""
+    done = run_briefly(argv, env, cwd)
+    return (done.stdout + b"\n" + done.stderr).decode(errors="replace").strip() if done and done.returncode else ""
+
+
+def run_briefly(
+    argv: Sequence[str], env: Mapping[str, str], cwd: Path | None = None
+) -> "subprocess.CompletedProcess[bytes] | None":
+    """Run a program that ends by itself; None where it cannot be started, or takes too long."""
+    empty = subprocess.DEVNULL
     try:
-        done = subprocess.run(
-            argv,
-            env=dict(env),
-            cwd=cwd,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=HELP_SECONDS,
-            check=False,
-        )
+        return subprocess.run(argv, env=env, cwd=cwd, stdin=empty, capture_output=True, timeout=SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return (done.stdout + b"\n" + done.stderr).decode(errors="replace").strip() if done.returncode else ""
+        return None
 
 
 def knows(help_text: str, option: str) -> bool:

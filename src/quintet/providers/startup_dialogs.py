@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from quintet.api.status import AT_REST, TerminalStatus
 from quintet.providers.base import Dialog
 from quintet.providers.screen_rows import rows_of
 
@@ -33,8 +34,13 @@ class KnownDialog:
     """what the user must do, where we must not choose"""
 
 
-def find_startup_dialog(text: str, known: Sequence[KnownDialog]) -> Dialog | None:
-    """The first known dialog on a screen, with the keys for the next step towards its answer."""
+def find_startup_dialog(text: str, status: TerminalStatus, known: Sequence[KnownDialog], other: str) -> Dialog | None:
+    """The first known dialog on a screen, with the keys for the next step towards its answer.
+
+    Where the agent asks anything else, `other` tells the user.
+    """
+    if status in AT_REST:
+        return None
     rows = last_dialog(rows_of(text))
     shown = " ".join(" ".join(rows).split())
     for dialog in known:
@@ -43,7 +49,7 @@ def find_startup_dialog(text: str, known: Sequence[KnownDialog]) -> Dialog | Non
                 return Dialog(keys=dialog.keys, message=dialog.message)
             keys = keys_towards(rows, dialog.answer)
             return Dialog(keys=keys, message="" if keys else dialog.message)
-    return None
+    return Dialog(message=other) if status is TerminalStatus.WAITING_USER_ANSWER else None
 
 
 def last_dialog(rows: Sequence[str]) -> Sequence[str]:

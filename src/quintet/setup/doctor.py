@@ -22,13 +22,15 @@ from quintet.program import program
 from quintet.server.http.client import client_for
 from quintet.server.profiles import load_profile
 from quintet.setup import openspec
-from quintet.setup.checks import Check, Level, failure, ok, warning
+from quintet.setup.checks import CheckResult, Level, failure, ok, warning
 from quintet.setup.leftovers import count_leftovers
 from quintet.setup.machine_checks import check_agents, check_git, check_sockets, check_starts, check_tmux
 from quintet.setup.permissions import agent_permissions
 
 
-def examine(env: Mapping[str, str], flags: Mapping[str, Any], config_file: Path | None, cwd: Path) -> Iterator[Check]:
+def examine(
+    env: Mapping[str, str], flags: Mapping[str, Any], config_file: Path | None, cwd: Path
+) -> Iterator[CheckResult]:
     """Run all checks. What another server does itself is not checked here."""
     yield ok("quintet", f"{__version__}, Python {platform.python_version()} at {sys.executable}")
     try:
@@ -57,7 +59,7 @@ def examine(env: Mapping[str, str], flags: Mapping[str, Any], config_file: Path 
     yield _leftovers(settings)
 
 
-def _settings(found: Path | None) -> Check:
+def _settings(found: Path | None) -> CheckResult:
     if found is None:
         return warning(
             "settings",
@@ -67,7 +69,7 @@ def _settings(found: Path | None) -> Check:
     return ok("settings", str(found))
 
 
-def _server(api: str) -> Check:
+def _server(api: str) -> CheckResult:
     try:
         client = client_for(api, "")
     except ServerError as error:
@@ -83,7 +85,7 @@ def _server(api: str) -> Check:
     return ok("server", f"{api} answers")
 
 
-def _profiles(settings: Settings) -> Iterator[Check]:
+def _profiles(settings: Settings) -> Iterator[CheckResult]:
     for role, agent in settings.agents.items():
         try:
             load_profile(agent.profile)
@@ -91,12 +93,12 @@ def _profiles(settings: Settings) -> Iterator[Check]:
             yield failure("profiles", f"agents.{role}.profile: {error}", f"{program()} profiles list shows them")
 
 
-def _permissions(settings: Settings) -> Iterator[Check]:
+def _permissions(settings: Settings) -> Iterator[CheckResult]:
     if found := agent_permissions(settings):
-        yield Check("permissions", Level.OK, found.summary, found.change)
+        yield CheckResult("permissions", Level.OK, found.summary, found.change)
 
 
-def _prompts(settings: Settings) -> Iterator[Check]:
+def _prompts(settings: Settings) -> Iterator[CheckResult]:
     if not settings.prompts_dir:
         return
     faults = list(faults_of(settings.prompts_dir))
@@ -106,13 +108,13 @@ def _prompts(settings: Settings) -> Iterator[Check]:
         yield ok("prompts", f"your own ones in {settings.prompts_dir}")
 
 
-def _project(settings: Settings) -> Check:
+def _project(settings: Settings) -> CheckResult:
     if not os.access(settings.wd, os.R_OK | os.W_OK | os.X_OK):
         return failure("project", f"{settings.wd} is not writable", "make it writable")
     return ok("project", str(settings.wd))
 
 
-def _openspec(settings: Settings) -> Iterator[Check]:
+def _openspec(settings: Settings) -> Iterator[CheckResult]:
     release = openspec.version()
     if not release:
         yield warning("openspec", "not installed; the analyst needs it", openspec.INSTALL)
@@ -128,7 +130,7 @@ def _openspec(settings: Settings) -> Iterator[Check]:
         yield ok("openspec", f"{release}, set up in this project")
 
 
-def _task(settings: Settings) -> Iterator[Check]:
+def _task(settings: Settings) -> Iterator[CheckResult]:
     if not settings.prompt.strip():
         yield ok("task", f'none in the settings; {program()} run TASK.md names one, {program()} new "..." begins one')
         return
@@ -142,7 +144,7 @@ def _task(settings: Settings) -> Iterator[Check]:
         yield ok("task", source)
 
 
-def _run(settings: Settings) -> Check:
+def _run(settings: Settings) -> CheckResult:
     if who := worker(settings.wd):
         told = f"one is running here ({who})"
         return failure("run", told, f"{program()} watch shows it; another can start when it has ended")
@@ -165,12 +167,12 @@ def _run(settings: Settings) -> Check:
     )
 
 
-def _no_resume(settings: Settings, reason: str) -> Check | None:
+def _no_resume(settings: Settings, reason: str) -> CheckResult | None:
     """A failure where the settings demand a resume and there is nothing to resume."""
     return failure("run", f"cannot resume: {reason}", "unset RESUME") if settings.resume and reason else None
 
 
-def _leftovers(settings: Settings) -> Check:
+def _leftovers(settings: Settings) -> CheckResult:
     dead, ended = count_leftovers(settings.wd)
     if ended:
         found = f"the terminals of {ended} ended run{'s' if ended > 1 else ''} are still open"

@@ -38,7 +38,7 @@ _LARGEST: Final = 8_000_000
 
 
 @dataclass
-class TurnCalls:
+class TranscriptCalls:
     """The calls of the last turn in one transcript; it grows with the fold, which owns it."""
 
     prompts: set[str] = field(default_factory=set)
@@ -46,7 +46,7 @@ class TurnCalls:
     log: ActionLog = field(default_factory=ActionLog)
 
 
-def read_call(calls: TurnCalls, position: int, line: bytes) -> TurnCalls:  # noqa: ARG001 - a fold's signature
+def read_call(calls: TranscriptCalls, position: int, line: bytes) -> TranscriptCalls:  # noqa: ARG001 - a fold's signature
     """Take in one line of a transcript. What is foreign, torn or of no interest changes nothing."""
     if len(line) > _LARGEST or not any(word in line for word in _WORDS):
         return calls
@@ -67,7 +67,7 @@ def read_call(calls: TurnCalls, position: int, line: bytes) -> TurnCalls:  # noq
     return calls
 
 
-def _prompted(calls: TurnCalls, entry: Mapping[str, Any], message: Mapping[str, Any]) -> TurnCalls:
+def _prompted(calls: TranscriptCalls, entry: Mapping[str, Any], message: Mapping[str, Any]) -> TranscriptCalls:
     """A prompt begins another turn, unless Claude Code says it to itself or to a sub-agent in the same turn."""
     prompt = text_in(entry, "promptId")
     texts = [text_in(block, "text") for block in _blocks(message)]
@@ -77,10 +77,10 @@ def _prompted(calls: TurnCalls, entry: Mapping[str, Any], message: Mapping[str, 
         calls.prompts.add(prompt)
         return calls
     same = entry.get("isSidechain") and not prompt
-    return calls if same else TurnCalls(prompts={prompt})
+    return calls if same else TranscriptCalls(prompts={prompt})
 
 
-def _take_use(calls: TurnCalls, block: Mapping[str, Any]) -> None:
+def _take_use(calls: TranscriptCalls, block: Mapping[str, Any]) -> None:
     if block.get("type") != "tool_use" or (call := text_in(block, "id")) in calls.log:
         return
     given = block.get("input")
@@ -101,7 +101,7 @@ def _actions(name: str, given: Mapping[str, Any]) -> Iterator[Action]:
         yield action(ActionKind.TOOL, name)
 
 
-def _take_result(calls: TurnCalls, block: Mapping[str, Any], told: Any) -> None:
+def _take_result(calls: TranscriptCalls, block: Mapping[str, Any], told: Any) -> None:
     call = text_in(block, "tool_use_id")
     content = block.get("content")
     text = content if isinstance(content, str) else "\n".join(text_in(part, "text") for part in _blocks(block))
@@ -119,8 +119,8 @@ class Transcripts:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._main = Follower(path, TurnCalls(), read_call)
-        self._helpers: dict[Path, Follower[TurnCalls]] = {}
+        self._main = Follower(path, TranscriptCalls(), read_call)
+        self._helpers: dict[Path, Follower[TranscriptCalls]] = {}
 
     def actions(self, prompt: str) -> TurnActions | None:
         """What was done in the turn of a prompt; None where there is no transcript."""
@@ -133,10 +133,10 @@ class Transcripts:
         found = [calls.log.actions, *(one.log.actions for one in helpers if one.prompts & calls.prompts)]
         return bounded((one for part in found for one in part.items), sum(part.left_out for part in found))
 
-    def _followers(self) -> Iterator[Follower[TurnCalls]]:
+    def _followers(self) -> Iterator[Follower[TranscriptCalls]]:
         paths = sorted(self.path.with_suffix("").glob("subagents/agent-*.jsonl"), key=_changed_at)[-_MOST_HELPERS:]
         self._helpers = {
-            path: self._helpers.get(path) or Follower(path, TurnCalls(), read_call) for path in sorted(paths)
+            path: self._helpers.get(path) or Follower(path, TranscriptCalls(), read_call) for path in sorted(paths)
         }
         yield from self._helpers.values()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from quintet.actions import TurnActions
-from quintet.api.status import AT_REST, TerminalStatus
+from quintet.api.status import TerminalStatus
 from quintet.providers import editor
 from quintet.providers.base import Dialog, Launch, LaunchPlan, Login, Provider, StartRefused, TurnRecord
 from quintet.providers.claude_code import CLAUDE_CODE, dialogs, launch, screen
@@ -55,20 +55,12 @@ class ClaudeCodeProvider(Provider):
         return screen.read_screen(screen_)
 
     def startup_dialog(self, screen_: Screen, folder: Path) -> Dialog | None:
-        shown = screen.read_screen(screen_)
-        if shown in AT_REST:
-            return None
         has_login = (folder / launch.LOGIN_FILE).exists()
-        found = find_startup_dialog(
-            screen_.text, (*dialogs.KNOWN, dialogs.KEY_OR_LOGIN if has_login else dialogs.KEY_ALONE)
-        )
-        if found is None and shown is TerminalStatus.WAITING_USER_ANSWER:
-            return Dialog(message=dialogs.OTHER)
-        return found
+        known = (*dialogs.KNOWN, dialogs.KEY_OR_LOGIN if has_login else dialogs.KEY_ALONE)
+        return find_startup_dialog(screen_.text, screen.read_screen(screen_), known, dialogs.OTHER)
 
-    def is_permission(self, screen_: Screen) -> bool:
-        asked = screen.read_screen(screen_) is TerminalStatus.WAITING_USER_ANSWER
-        return asked and dialogs.asks_for_permission(screen_.text)
+    def asks_for_permission(self, text: str) -> bool:
+        return dialogs.asks_for_permission(text)
 
     def dismiss_keys(self, screen_: Screen) -> tuple[str, ...]:
         if screen.read_screen(screen_) is not TerminalStatus.WAITING_USER_ANSWER:

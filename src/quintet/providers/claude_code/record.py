@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from quintet.api.status import FailureKind
-from quintet.providers.base import TurnFailure, TurnRecord
+from quintet.providers.base import RecordedFailure, TurnRecord
 from quintet.providers.json_lines import json_object, text_in
 from quintet.providers.reset_times import LIMITS, reset_time
 from quintet.tokens import TokenCount, recorded_tokens
@@ -61,7 +61,7 @@ class Hooks:
     stops: int = 0
     """how often the last prompt's turn has come to its end"""
     message: str | None = None
-    failure: TurnFailure | None = None
+    failure: RecordedFailure | None = None
     session: str = ""
     """Claude Code's id of the conversation"""
     transcript: str = ""
@@ -80,7 +80,7 @@ class Hooks:
         if not self.ended and self.passed and turn.absorbed:
             return TurnRecord(ended=True, last_message=self.message, usage=usage)
         if not self.ended and turn.interrupted and turn.prompt == self.prompt:
-            return TurnRecord(ended=True, failure=TurnFailure(FailureKind.INTERRUPTED, "interrupted"), usage=usage)
+            return TurnRecord(ended=True, failure=RecordedFailure(FailureKind.INTERRUPTED, "interrupted"), usage=usage)
         ours = turn.prompt == self.prompt
         if not self.ended or (ours and self.failure is None and 0 < self.stops <= turn.sent_back):
             return TurnRecord(ended=False, usage=usage)
@@ -117,7 +117,7 @@ def read_hook(hooks: Hooks, position: int, line: bytes) -> Hooks:
     if kind == "StopFailure":
         return replace(hooks, ended=True, message=None, failure=_reason(event, message))
     if kind == "SessionEnd" and not hooks.ended:
-        return replace(hooks, ended=True, failure=TurnFailure(FailureKind.OTHER, "the session was ended"))
+        return replace(hooks, ended=True, failure=RecordedFailure(FailureKind.OTHER, "the session was ended"))
     return hooks
 
 
@@ -136,7 +136,7 @@ def _works_on(event: Mapping[str, Any]) -> bool:
     )
 
 
-def _reason(event: Mapping[str, Any], message: str | None) -> TurnFailure:
+def _reason(event: Mapping[str, Any], message: str | None) -> RecordedFailure:
     """Why a turn failed; Claude Code's own words name the time of a reset."""
     error = event.get("error")
     kind = text_in(error, "type") if isinstance(error, dict) else text_in(event, "error")
@@ -147,7 +147,7 @@ def _reason(event: Mapping[str, Any], message: str | None) -> TurnFailure:
     if known is FailureKind.RATE_LIMIT and _NOT_USAGE not in text and _USAGE.search(text):
         known = FailureKind.USAGE_LIMIT
     said = f"{text} {text_in(event, 'error_details')}"
-    return TurnFailure(known, text, reset_time(said, time.time()) if known in LIMITS else None)
+    return RecordedFailure(known, text, reset_time(said, time.time()) if known in LIMITS else None)
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ _LARGEST: Final = 4_000_000
 
 
 @dataclass
-class TurnCalls:
+class RolloutCalls:
     """The calls of the last turn; it grows with the fold, which owns it."""
 
     turn: str = ""
@@ -47,7 +47,7 @@ class TurnCalls:
     """calls whose commands go on, by the number that Codex gave them"""
 
 
-def read_call(calls: TurnCalls, position: int, line: bytes) -> TurnCalls:  # noqa: ARG001 - a fold's signature
+def read_call(calls: RolloutCalls, position: int, line: bytes) -> RolloutCalls:  # noqa: ARG001 - a fold's signature
     """Take in one line of a rollout. What is foreign, torn or of no interest changes nothing."""
     if len(line) > _LARGEST or not any(word in line for word in _WORDS):
         return calls
@@ -56,7 +56,7 @@ def read_call(calls: TurnCalls, position: int, line: bytes) -> TurnCalls:  # noq
     kind = text_in(payload, "type")
     if entry.get("type") == "event_msg":
         if kind in _BEGIN:
-            return TurnCalls(turn=text_in(payload, "turn_id"), begun=True)
+            return RolloutCalls(turn=text_in(payload, "turn_id"), begun=True)
         if kind == "item_completed" and calls.begun:
             _take_item(calls, payload)
     elif entry.get("type") != "response_item" or not calls.begun:
@@ -68,7 +68,7 @@ def read_call(calls: TurnCalls, position: int, line: bytes) -> TurnCalls:  # noq
     return calls
 
 
-def _take_call(calls: TurnCalls, payload: Mapping[str, Any]) -> None:
+def _take_call(calls: RolloutCalls, payload: Mapping[str, Any]) -> None:
     name, call = text_in(payload, "name"), text_in(payload, "call_id")
     given = _object(payload.get("arguments"))
     if text_in(payload, "type") == "local_shell_call":
@@ -98,7 +98,7 @@ def _patched(patch: str) -> list[Action]:
     return [action(ActionKind.CHANGE, path.strip()) for path in _PATCHED.findall(patch)]
 
 
-def _take_output(calls: TurnCalls, call: str, output: Any) -> None:
+def _take_output(calls: RolloutCalls, call: str, output: Any) -> None:
     """What a tool has answered: whether it ran at all, and how its command ended."""
     told = _object(output)
     text = output if isinstance(output, str) else text_in(told, "output")
@@ -115,7 +115,7 @@ def _take_output(calls: TurnCalls, call: str, output: Any) -> None:
     calls.log.ended(call, code if type(code) is int else None)
 
 
-def _take_item(calls: TurnCalls, payload: Mapping[str, Any]) -> None:
+def _take_item(calls: RolloutCalls, payload: Mapping[str, Any]) -> None:
     """A finished item: newer releases tell in it of every command and every changed file, whoever asked for it."""
     item, turn = _object(payload.get("item")), text_in(payload, "turn_id")
     call, kind = text_in(item, "id"), text_in(item, "type")

@@ -1,15 +1,13 @@
 """Whether Codex can talk to its model: seen without reading any secret."""
 
-import subprocess
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from quintet.providers.base import Login
 from quintet.providers.codex.launch import codex_home
-
-ASK_SECONDS: Final = 20.0
+from quintet.providers.programs import run_briefly
 
 
 def find_login(program: str, env: Mapping[str, str]) -> Login:
@@ -19,16 +17,8 @@ def find_login(program: str, env: Mapping[str, str]) -> Login:
         return Login.NOT_NEEDED
     if (home / "auth.json").exists():
         return Login.FOUND
-    try:
-        done = subprocess.run(
-            [program, "login", "status"],
-            env=dict(env),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=ASK_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
+    done = run_briefly([program, "login", "status"], env)
+    if done is None:
         return Login.NOT_SEEN
     if done.returncode == 0:
         return Login.FOUND

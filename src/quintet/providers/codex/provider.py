@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from quintet.actions import TurnActions
-from quintet.api.status import AT_REST, TerminalStatus
+from quintet.api.status import TerminalStatus
 from quintet.providers.base import Dialog, Launch, LaunchPlan, Login, Provider, StartRefused, TurnRecord
 from quintet.providers.codex import CODEX, dialogs, launch, screen
-from quintet.providers.codex.actions import TurnCalls, read_call
+from quintet.providers.codex.actions import RolloutCalls, read_call
 from quintet.providers.codex.login import find_login
 from quintet.providers.codex.record import Rollout, read_line
 from quintet.providers.codex.rollouts import find_rollout
@@ -55,17 +55,10 @@ class CodexProvider(Provider):
     def startup_dialog(self, screen_: Screen, folder: Path) -> Dialog | None:  # noqa: ARG002 - the hook's signature
         if dialogs.is_starting(screen_.text):
             return Dialog()
-        shown = screen.read_screen(screen_)
-        if shown in AT_REST:
-            return None
-        found = find_startup_dialog(screen_.text, dialogs.KNOWN)
-        if found is None and shown is TerminalStatus.WAITING_USER_ANSWER:
-            return Dialog(message=dialogs.OTHER)
-        return found
+        return find_startup_dialog(screen_.text, screen.read_screen(screen_), dialogs.KNOWN, dialogs.OTHER)
 
-    def is_permission(self, screen_: Screen) -> bool:
-        asked = screen.read_screen(screen_) is TerminalStatus.WAITING_USER_ANSWER
-        return asked and dialogs.asks_for_permission(screen_.text)
+    def asks_for_permission(self, text: str) -> bool:
+        return dialogs.asks_for_permission(text)
 
     def escape(self, message: str) -> str:
         """Keep the first word from being a command, and the last from opening a list that would take the Enter.
@@ -106,7 +99,7 @@ class _Search:
         self._notes = launch.Notes.read(folder)
         self._not_ours: dict[Path, int] = {}
         self._found: Follower[Rollout] | None = None
-        self._calls: Follower[TurnCalls] | None = None
+        self._calls: Follower[RolloutCalls] | None = None
 
     def find(self) -> Follower[Rollout] | None:
         notes = self._notes
@@ -115,13 +108,13 @@ class _Search:
             self._found = Follower(path, Rollout(), read_line) if path is not None else None
         return self._found
 
-    def calls(self, since: int) -> TurnCalls | None:
+    def calls(self, since: int) -> RolloutCalls | None:
         """The calls of the last turn after a position."""
         found = self.find()
         if found is None:
             return None
         if self._calls is None or self._calls.since != since:
-            self._calls = Follower(found.path, TurnCalls(), read_call, since)
+            self._calls = Follower(found.path, RolloutCalls(), read_call, since)
         return self._calls.read()
 
 

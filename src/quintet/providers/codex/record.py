@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from quintet.api.status import FailureKind
-from quintet.providers.base import TurnFailure, TurnRecord
+from quintet.providers.base import RecordedFailure, TurnRecord
 from quintet.providers.json_lines import as_object, json_object, text_in
 from quintet.providers.reset_times import LIMITS, reset_time
 from quintet.tokens import TokenCount, recorded_tokens
@@ -17,7 +17,7 @@ _HEAD: Final = 240
 _EVENT: Final = b'"event_msg"'
 _BEGIN = frozenset({"task_started", "turn_started"})
 _END = frozenset({"task_complete", "turn_complete"})
-_SILENT: Final = TurnFailure(FailureKind.OTHER, "the turn has ended without an answer")
+_SILENT: Final = RecordedFailure(FailureKind.OTHER, "the turn has ended without an answer")
 """some releases do not write down why a turn failed"""
 # an empty account is no limit that ends by itself
 _KINDS: Final = (
@@ -42,7 +42,7 @@ class Rollout:
     turn: str = ""
     ended: bool = False
     message: str | None = None
-    failure: TurnFailure | None = None
+    failure: RecordedFailure | None = None
     before: TokenCount = TokenCount()
     """tokens of the conversation when the last turn began"""
     total: TokenCount = TokenCount()
@@ -104,7 +104,7 @@ def read_line(rollout: Rollout, position: int, line: bytes) -> Rollout:
             else (None if message else rollout.failure or _SILENT),
         )
     if kind == "turn_aborted":
-        reason = TurnFailure(FailureKind.INTERRUPTED, text_in(payload, "reason") or "interrupted")
+        reason = RecordedFailure(FailureKind.INTERRUPTED, text_in(payload, "reason") or "interrupted")
         return replace(rollout, ended=True, message=None, failure=reason)
     return rollout
 
@@ -139,9 +139,9 @@ def _total(payload: dict[str, Any]) -> TokenCount | None:
     return recorded_tokens(*map(total.get, names)) if isinstance(total, dict) else None
 
 
-def _reason(error: dict[str, Any], said_at: float) -> TurnFailure:
+def _reason(error: dict[str, Any], said_at: float) -> RecordedFailure:
     """Why a turn failed; Codex's own words name the time of a reset."""
     text = " ".join((text_in(error, "message") or "the turn has failed").split())
     hints = f"{json.dumps(error.get('codex_error_info'))} {text}".lower()
     kind = next((name for words, name in _KINDS if any(word in hints for word in words)), FailureKind.OTHER)
-    return TurnFailure(kind, text, reset_time(text, said_at) if kind in LIMITS else None)
+    return RecordedFailure(kind, text, reset_time(text, said_at) if kind in LIMITS else None)

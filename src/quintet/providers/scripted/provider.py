@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 from quintet.actions import ActionKind, TurnActions, action, bounded
 from quintet.api.status import FailureKind, TerminalStatus
 from quintet.errors import ConfigError, ServerError
-from quintet.providers.base import Dialog, Launch, LaunchPlan, Provider, TurnFailure, TurnRecord
+from quintet.providers.base import Dialog, Launch, LaunchPlan, Provider, RecordedFailure, TurnRecord
 from quintet.providers.json_lines import as_object, json_object, text_in
 from quintet.providers.registration import Registration
 from quintet.providers.reset_times import LATEST
@@ -59,9 +59,8 @@ class ScriptedProvider(Provider):
                 return TerminalStatus.WAITING_USER_ANSWER
         return TerminalStatus.UNKNOWN
 
-    def is_permission(self, screen: Screen) -> bool:
-        asked = self.read_screen(screen) is TerminalStatus.WAITING_USER_ANSWER
-        return asked and screen.text.rstrip().split("\n")[-1].startswith(screen_marks.PERMISSION)
+    def asks_for_permission(self, text: str) -> bool:
+        return text.rstrip().split("\n")[-1].startswith(screen_marks.PERMISSION)
 
     def escape(self, message: str) -> str:
         return message  # a paste is text, whatever it begins with
@@ -139,12 +138,12 @@ def _turns_begun(record: Path) -> int:
     return next((number for number in numbers if type(number) is int), 0)
 
 
-def _failure(event: Mapping[str, Any]) -> TurnFailure | None:
+def _failure(event: Mapping[str, Any]) -> RecordedFailure | None:
     failed = event.get("failed")
     if not isinstance(failed, dict):
         return None
     kind, ends = text_in(failed, "kind"), failed.get("resets_at")
-    return TurnFailure(
+    return RecordedFailure(
         FailureKind(kind) if kind in set(FailureKind) else FailureKind.OTHER,
         text_in(failed, "text"),
         ends if isinstance(ends, float) and 0.0 <= ends < LATEST else None,

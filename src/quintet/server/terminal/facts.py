@@ -1,8 +1,10 @@
 """What is known about a terminal beyond its screen: stored in tmux, as one JSON value in an option of the pane."""
 
 import json
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Final
+from dataclasses import asdict, dataclass
+from typing import Final
+
+from pydantic import TypeAdapter
 
 OPTION: Final = "@quintet"
 REMEMBERED: Final = 16
@@ -55,9 +57,9 @@ class Facts:
     def from_json(text: str) -> "Facts | None":
         """The facts in a pane option; None where it holds none of ours."""
         try:
-            value: Any = json.loads(text)
-            known = {field.name for field in fields(Facts)}
-            pairs = {key: value[key] for key in value if key in known}
-            return Facts(**{**pairs, "dispatches": tuple(pairs.get("dispatches", ()))})
-        except (ValueError, TypeError):
+            return _ADAPTER.validate_json(text)
+        except ValueError:
             return None
+
+
+_ADAPTER: Final = TypeAdapter(Facts)

@@ -1,8 +1,9 @@
 """Numbers and times as people read them."""
 
-import re
 from datetime import datetime
 from typing import Final
+
+from quintet.ansi import CONTROLS
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 _KILO, _MEGA = 1000, 1_000_000
@@ -59,12 +60,9 @@ def time_of_day(seconds: float) -> str:
     return f"{datetime.fromtimestamp(seconds).astimezone():%H:%M:%S}" if seconds else "--:--:--"
 
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
 def printable(text: str) -> str:
     """A text of an agent without characters that control a terminal or change the direction of writing."""
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+    return CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def one_line(text: str) -> str:
