@@ -99,5 +99,5 @@ def test_every_line_of_a_run_has_its_time_and_errors_go_to_stderr(project: Proje
     assert done.err == ""
     lines, screen = done.out.split("\n\n", 1)
     assert all(line[2] == line[5] == ":" for line in lines.splitlines())
-    assert lines.endswith("PASS in round 1")
+    assert lines.endswith("PASS in round 1, on the tester's word alone")
     assert screen.startswith("PASS in round 1, "), "what it rests on and what to do next come after the lines"

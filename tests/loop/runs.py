@@ -24,10 +24,9 @@ from quintet.loop.decide.steps import (
     Outcome,
     Replied,
     Verify,
-    When,
 )
 from quintet.loop.decide.task import Task
-from quintet.loop.journal import Event
+from quintet.loop.journal import Event, When
 from quintet.roles import ROLES, Phase
 
 TASK = Task("EXPLORE SUMMARY\nwith two lines", "SCENARIO: run it\nand look")

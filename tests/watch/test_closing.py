@@ -46,11 +46,14 @@ def test_it_says_what_changed(tmp_path: Path) -> None:
 
 
 def test_it_says_what_the_result_rests_on(tmp_path: Path) -> None:
-    assert "The PASS rests on the tester's report alone." in screen(tmp_path, passed())
+    assert "The PASS rests on the tester's word alone." in screen(tmp_path, passed())
+    block = at(54, journal.Verified(round=1, command="verify block 1", exit_code=0))
     verified = at(55, journal.Verified(round=1, command="make test", exit_code=0))
-    text = screen(tmp_path, passed(verified))
-    assert "which ended with exit code 0: make test" in " ".join(text.split())
-    assert "report alone" not in text
+    text = " ".join(screen(tmp_path, passed(block, verified)).split())
+    assert "what Quintet ran itself: verify block 1 (exit code 0), make test (exit code 0)" in text
+    assert "word alone" not in text
+    long = at(55, journal.Verified(round=1, command="make test " * 900, exit_code=0))
+    assert "make test make" in screen(tmp_path, passed(long))
     used_up = at(52, journal.ReviewsUsedUp(phase="analyst", round=1, cycles=3))
     assert "1 phase continued without an approved review" in screen(tmp_path, passed(used_up))
 
@@ -88,7 +91,7 @@ def test_a_run_that_passes_ends_with_it(how: str) -> None:
         code, output = project.call("run", how)
     assert code == 0, output
     assert ("1 file changed, 2 lines added, 0 removed" in output) is (how == "--plain")
-    assert ("The PASS rests on the tester's report alone." in output) is (how == "--plain")
+    assert ("The PASS rests on the tester's word alone." in output) is (how == "--plain")
 
 
 def test_a_run_that_fails_has_none() -> None:

@@ -165,7 +165,7 @@ def test_evidence_is_what_the_verdict_rests_on(tmp_path: Path) -> None:
     (folder / "001-tester.md").write_text("RESULT: PASS\nall is well")
     (folder / "002-verify.md").write_text("$ make check\n2 tests failed\n")
     text, page = (path.read_text(encoding="utf-8") for path in write_report(folder))
-    assert "### Round 1: ✗ FAIL, the output of your command" in text
+    assert "### Round 1: ✗ FAIL, the output of make check, after the tester's PASS" in text
     assert (
         text.index("2 tests failed")
         < text.index("### Round 1: ✓ PASS, the tester's report")

@@ -1,6 +1,7 @@
 """The journal: what happened in a run, one typed event a line. The state decides, the journal is a witness."""
 
 import json
+from enum import StrEnum
 from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -186,13 +187,23 @@ class Verified(_Event):
     """its output"""
 
 
+class When(StrEnum):
+    """When checks are run."""
+
+    START = "start"
+    """before the first prompt, where they have to fail"""
+    BEFORE_TEST = "before_test"
+    AFTER_PASS = "after_pass"
+    """after the tester's PASS, on which they have the last word"""
+
+
 class Checked(_Event):
     """How a check has ended that was run before the first prompt, or before the tester was asked."""
 
     event: Literal["checked"] = "checked"
     round: Whole
     when: str
-    """start or before_test"""
+    """one of `When`"""
     command: str
     exit_code: Whole
     file: str = ""
@@ -318,8 +329,8 @@ class RunFinished(_Event):
     event: Literal["run_finished"] = "run_finished"
     status: str
     round: Whole
-    checks: dict[str, Whole] = {}
-    """what has confirmed the PASS: exit codes by the title of a check"""
+    checks: dict[str, Whole] | None = None
+    """what has confirmed the PASS: exit codes by the title of a check; None in an older journal"""
     cleaned_up: bool = False
     """whether the terminals are ended with it"""
     head: str = ""

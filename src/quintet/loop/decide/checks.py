@@ -71,7 +71,8 @@ def start_checks(task: str, settings: Settings) -> tuple[Check, ...]:
 def all_checks(task: str, settings: Settings) -> tuple[Check, ...]:
     """All that has to agree with a PASS, in the order in which it is run."""
     command = settings.verify_cmd
-    return (*task_checks(task), *([Check(command, command)] if command else []))
+    title = " ".join(command.split()) if "\n" in command else command
+    return (*task_checks(task), *([Check(title, command)] if command else []))
 
 
 def passes_already(results: Sequence[CheckResult]) -> str:

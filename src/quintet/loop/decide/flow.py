@@ -44,8 +44,8 @@ from quintet.loop.decide.steps import (
     TerminalsEnded,
     TurnOutcome,
     Verify,
-    When,
 )
+from quintet.loop.journal import When
 from quintet.roles import ANALYST, BY_NAME, PEER_PROGRAMMER, PROGRAMMER, REVIEWER, ROLES, TESTER, WORKER, Phase, Role
 
 NOT_THERE: Final = "(Not available: "

@@ -11,6 +11,7 @@ from quintet.loop import journal
 from quintet.loop.decide import gate
 from quintet.loop.decide.checks import Check, CheckResult
 from quintet.loop.decide.state import Again, Status, TerminalRef
+from quintet.loop.journal import When
 from quintet.roles import Role
 
 
@@ -28,16 +29,6 @@ class Ask:
     def key(self) -> str:
         """The step's name within its run."""
         return f"{self.round}-{self.cycle}-{self.role.output}{'-again' if self.again else ''}"
-
-
-class When(StrEnum):
-    """When checks are run."""
-
-    START = "start"
-    """before the first prompt, where they have to fail"""
-    BEFORE_TEST = "before_test"
-    AFTER_PASS = "after_pass"
-    """after the tester's PASS, on which they have the last word"""
 
 
 @dataclass(frozen=True)

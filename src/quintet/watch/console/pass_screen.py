@@ -9,9 +9,9 @@ from typing import Final
 from quintet import git
 from quintet.program import program
 from quintet.prose import columns, commands, plural, wrapped
-from quintet.roles import TESTER
 from quintet.watch.runs.advice import NEVER_APPROVED
 from quintet.watch.runs.changes import FileChange
+from quintet.watch.runs.checks import verified_words
 from quintet.watch.runs.formatting import duration, one_line, short_number
 from quintet.watch.runs.model import Run
 from quintet.watch.runs.summary import Summary
@@ -40,8 +40,9 @@ def pass_screen(summary: Summary, report: Path, *, api: str = "", cwd: Path | No
     return "\n".join(parts)
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= columns() else f"{text[: columns() - 1].rstrip()}…"
+def _cut(text: str, length: int = 0) -> str:
+    length = length or columns()
+    return text if len(text) <= length else f"{text[: length - 1].rstrip()}…"
 
 
 def _changed(summary: Summary) -> list[str]:
@@ -70,10 +71,9 @@ def _file(file: FileChange) -> str:
 
 
 def _ground(run: Run) -> str:
-    tests = [handoff.verdict for handoff in run.of_role(TESTER) if handoff.verdict]
-    if tests and tests[-1].command:
-        return f"your command, which ended with exit code 0: {one_line(tests[-1].command)}"
-    return "the tester's report alone. With VERIFY_CMD Quintet also runs a command of yours."
+    if run.confirmed_by:
+        return f"what Quintet ran itself: {_cut(one_line(verified_words(run.confirmed_by)), 300)}"
+    return "the tester's word alone. With a verify block in the task, or VERIFY_CMD, Quintet checks it itself."
 
 
 def _doubts(run: Run) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from quintet.actions import TurnActions
-from quintet.loop.journal import Event
+from quintet.loop.journal import Event, When
 from quintet.roles import ROLES
 from quintet.watch.runs.action_words import action_lines, did_words, doubt_words
 from quintet.watch.runs.advice import Code, advise
@@ -43,6 +43,17 @@ def run_json(run: Run, title: str, events: list[Event]) -> dict[str, Any]:
         "roles": [{"name": role.name, "phase": role.phase, "kind": kind_of(role)} for role in ROLES],
         "terminals": {role: {"id": id_, "provider": provider} for role, (id_, provider) in run.terminals.items()},
         "handoffs": [_handoff(run, handoff) for handoff in run.handoffs],
+        "checks": [
+            {
+                "round": check.round,
+                "when": check.when,
+                "check": printable(check.title),
+                "exit_code": check.exit_code,
+                "file": printable(check.file),
+            }
+            for check in run.checks
+        ],
+        "confirmed_by": {printable(title): code for title, code in run.confirmed_by.items()},
         "lost_tests": [printable(line) for line in run.lost_tests],
         "warnings": [{"at": warning.at, "kind": warning.kind, "text": warning.text} for warning in run.warnings],
         "journal": [{"at": timestamp(event.at), "text": printable(line_for(event))} for event in events[-SHOWN_LINES:]],
@@ -55,6 +66,7 @@ def run_line_json(run: Run, title: str) -> dict[str, Any]:
         "id": run.id,
         "status": run.status,
         "headline": headline(run),
+        "rests_on": run.rests_on,
         "title": printable(title),
         "began": run.began,
         "seconds": run.seconds(),
@@ -69,7 +81,7 @@ def handoff_json(folder: Path, run: Run, handoff: Handoff) -> dict[str, Any]:
     return {
         "prompt": printable(read_text(folder, handoff.prompt_file)),
         "reply": printable(read_text(folder, handoff.reply_file)),
-        "output": printable(read_text(folder, handoff.verdict.output_file if handoff.verdict else "")),
+        "output": printable(_output_text(folder, run, handoff)),
         "actions": printable("\n\n".join(filter(None, (_actions_text(handoff), _violation_text(handoff))))),
         "left_out_bytes": sum(text.left_out_bytes for text in texts),
         "condensed": [
@@ -82,6 +94,14 @@ def handoff_json(folder: Path, run: Run, handoff: Handoff) -> dict[str, Any]:
             for text in texts
         ],
     }
+
+
+def _output_text(folder: Path, run: Run, handoff: Handoff) -> str:
+    """What the checks of a test said."""
+    if handoff.verdict is None or not handoff.verdict.command:
+        return ""
+    files = [check.file for check in run.checks if check.round == handoff.round and check.when == When.AFTER_PASS]
+    return "\n".join(read_text(folder, file) for file in files)
 
 
 def _actions_text(handoff: Handoff) -> str:

@@ -134,7 +134,7 @@ def _evidence(summary: Summary) -> Markup:
         part
         for item in summary.evidence
         for part in (
-            element("h3", f"Round {item.handoff.round} ", _badge(item.word, item.kind), f" {item.title}"),
+            element("h3", f"Round {item.round} ", _badge(item.word, item.kind), f" {item.title}"),
             element("p", element("code", item.file)) if item.file else Markup(),
             element("pre", item.text),
         )

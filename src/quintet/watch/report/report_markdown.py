@@ -28,7 +28,7 @@ def report_markdown(summary: Summary) -> str:
     if summary.evidence:
         parts += ["## Test evidence", ""]
     for evidence in summary.evidence:
-        title = f"Round {evidence.handoff.round}: {labelled(evidence.word, evidence.kind)}, {evidence.title}"
+        title = f"Round {evidence.round}: {labelled(evidence.word, evidence.kind)}, {evidence.title}"
         file = [_code(evidence.file), ""] if evidence.file else []
         parts += [f"### {_cell(title)}", "", *file, *_fenced(evidence.text), ""]
     parts += [*_violations(summary), *_changes(summary), *_tokens(summary)]

@@ -3,6 +3,7 @@
 import shlex
 
 from quintet.layout import TMP
+from quintet.loop.journal import When
 from quintet.program import program
 from quintet.roles import PROGRAMMER, TESTER
 from quintet.watch.runs.formatting import one_line
@@ -84,10 +85,11 @@ def _after_fail(run: Run, undo: tuple[str, ...]) -> list[Advice]:
 
 def _evidence(run: Run) -> Advice:
     tests = run.of_role(TESTER)
-    verdict = tests[-1].verdict if tests else None
-    if verdict and verdict.command and not verdict.good:
-        said = ("The tester said PASS, but your command failed. Read the output of ", Code(one_line(verdict.command)))
-        return (*said, ": ", Code(_path(run, verdict.output_file)))
+    check = run.checks[-1] if run.checks else None
+    if check and check.failed_round and check.round == run.round:
+        after = check.when == When.AFTER_PASS
+        why = "The tester said PASS, but a check failed." if after else "A check failed before the tester was asked."
+        return (f"{why} Read the output of ", Code(one_line(check.title)), ": ", Code(_path(run, check.file)))
     file = next((item.reply_file for item in reversed(tests) if item.reply_file), "")
     if not file:
         return ("There is no evidence of a test.",)

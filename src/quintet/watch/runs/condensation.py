@@ -56,11 +56,11 @@ def _source(folder: Path, run: Run, handoff: Handoff, what: str) -> str:
         journal.TEST_EVIDENCE: TESTER,
     }.get(what, reviewer)
     earlier = what in (journal.PREVIOUS_CHANGES, journal.TEST_EVIDENCE)
+    failed = (check for check in run.checks if check.failed_round and check.round == handoff.round - 1)
+    if what == journal.TEST_EVIDENCE and (check := next(failed, None)):
+        return read_text(folder, check.file)
     source = _last(run, handoff, role, earlier=earlier) if role else None
-    if source is None:
-        return ""
-    verified = source.verdict.output_file if source.verdict else ""
-    return read_text(folder, verified or source.reply_file)
+    return read_text(folder, source.reply_file) if source else ""
 
 
 def _explore_summary(prompt: str) -> str:

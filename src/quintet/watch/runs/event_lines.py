@@ -5,6 +5,7 @@ from typing import Final
 from quintet.loop import journal
 from quintet.loop.journal import Event
 from quintet.roles import in_words
+from quintet.watch.runs.checks import check_run, ground_words
 from quintet.watch.runs.formatting import local_date_time, short_number
 from quintet.watch.runs.handoffs import SIGNS, VerdictKind, review_kind
 
@@ -32,7 +33,8 @@ def line_for(event: Event) -> str:
         case journal.ReplyMissed(role=role):
             return f"warning: {in_words(role)} was asked again and gave no reply; the run continues without it"
         case journal.RunFinished(status=status, round=number):
-            return f"{status} in round {number}"
+            ground = event.checks if status == "PASS" else None
+            return f"{status} in round {number}" + (f", {ground_words(ground)}" if ground is not None else "")
         case journal.RunStopped(reason=reason, resumable=resumable):
             return f"stopped: {reason}" + ("; start it again to resume" if resumable else "")
     return _judgement(event) or _wait(event) or _trouble(event)
@@ -50,11 +52,10 @@ def _judgement(event: Event) -> str:
             return f"test of round {number}: {word or 'no verdict'} ({reason})"
         case journal.TestsLost(text=text):
             return f"the tests since the start commit: {text}"
-        case journal.Checked(when=when, command=command, exit_code=code, file=file):
-            moment = "before anything was done" if when == "start" else "before the test"
-            return f"checked {moment} with `{command}`: exit code {code}" + (f", {file}" if file else "")
-        case journal.Verified(command=command, exit_code=code, file=file):
-            return f"verified with `{command}`: exit code {code}" + (f", {file}" if file else "")
+        case journal.Checked() | journal.Verified():
+            found = check_run(event)
+            told = f"check {found.when_words}: {found.title}, exit code {found.exit_code}"
+            return told + (f", {found.file}" if found.file else "")
         case journal.RoundFailed(round=number, last=last):
             return f"round {number} failed; " + ("it was the last" if last else "the evidence goes to the programmer")
     return ""

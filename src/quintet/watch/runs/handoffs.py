@@ -62,9 +62,9 @@ class Judgement:
     reason: str
     evidence: tuple[str, ...] = ()
     command: str = ""
-    """the user's command that decided, after the tester said PASS"""
+    """the check that decided, after the tester said PASS"""
     output_file: str = ""
-    """the output of that command"""
+    """the output of that check"""
 
     @property
     def good(self) -> bool:

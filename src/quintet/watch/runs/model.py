@@ -7,9 +7,10 @@ from datetime import datetime
 from typing import Any, Final
 
 from quintet.loop import journal
-from quintet.loop.journal import Event
-from quintet.roles import BY_NAME, Role
+from quintet.loop.journal import Event, When
+from quintet.roles import BY_NAME, TESTER, Role
 from quintet.tokens import TokenCount
+from quintet.watch.runs.checks import VERIFIED, CheckRun, check_run
 from quintet.watch.runs.event_lines import line_for
 from quintet.watch.runs.handoffs import Handoff, Judgement, PricedTokens, RunWarning, VerdictKind, kind_of, review_kind
 
@@ -57,6 +58,10 @@ class Run:
     """by role: the terminal's id and its provider"""
     commit: str = ""
     """what post-processing has committed"""
+    checks: tuple[CheckRun, ...] = ()
+    """all that were run, in their order"""
+    confirmed_by: dict[str, int] = field(default_factory=dict)
+    """the checks that have confirmed the PASS: exit codes by title"""
     lost_tests: tuple[str, ...] = ()
     """what the work tree had lost of its tests at the last review of the code: in all, then file by file"""
     asking: str = ""
@@ -119,6 +124,11 @@ class Run:
     @property
     def tokens(self) -> PricedTokens | None:
         return tokens_of(self.handoffs)
+
+    @property
+    def rests_on(self) -> str:
+        """What its PASS rests on: checks, or the tester alone; empty where there is no PASS."""
+        return "" if self.status != PASS else VERIFIED if self.confirmed_by else TESTER.name
 
     @property
     def verdicts(self) -> list[Handoff]:
@@ -206,10 +216,11 @@ class _RunBuilder:
             case journal.RunFinished(status=status):
                 self._close_handoff(at)
                 self._set(status=status, cleaned_up=event.cleaned_up, head=event.head)
+                self._set(confirmed_by=self._confirmed_by(event))
             case journal.RunStopped(reason=reason):
                 self._set(status=STOPPED, reason=reason, resumable=event.resumable, max_tokens=event.max_tokens)
                 self._set(cleaned_up=event.cleaned_up, head=event.head)
-            case journal.ReviewJudged() | journal.TestJudged() | journal.Verified():
+            case journal.ReviewJudged() | journal.TestJudged() | journal.Verified() | journal.Checked():
                 self._add_verdict(event)
             case _:
                 self._add_other(event, at)
@@ -273,7 +284,18 @@ class _RunBuilder:
         else:
             self._warnings.append(_warning(at, "no reply", event))
 
-    def _add_verdict(self, event: journal.ReviewJudged | journal.TestJudged | journal.Verified) -> None:
+    def _confirmed_by(self, event: journal.RunFinished) -> dict[str, int]:
+        """What the run's state says of it; of an older journal, what it tells of the last round."""
+        if event.checks is not None or event.status != PASS:
+            return dict(event.checks or {})
+        last = (check for check in self._run.checks if check.when == When.AFTER_PASS and check.round == event.round)
+        return {check.title: check.exit_code for check in last}
+
+    def _add_verdict(
+        self, event: journal.ReviewJudged | journal.TestJudged | journal.Verified | journal.Checked
+    ) -> None:
+        if isinstance(event, journal.Verified | journal.Checked):
+            self._set(checks=(*self._run.checks, check_run(event)))
         match event:
             case journal.ReviewJudged(verdict=word, approved=approved, reason=reason, evidence=evidence):
                 self._change("review", verdict=Judgement(word, review_kind(word, approved), reason, tuple(evidence)))
@@ -281,7 +303,7 @@ class _RunBuilder:
                 kind = VerdictKind.BAD if word != PASS else VerdictKind.GOOD if counts else VerdictKind.VOID
                 self._change("test", verdict=Judgement(word, kind, reason))
             case journal.Verified(command=command, exit_code=code):
-                reason = f"the tester said PASS; the command ended with exit code {code}"
+                reason = f"the tester said PASS; the check ended with exit code {code}"
                 word, kind = (FAIL, VerdictKind.BAD) if code else (PASS, VerdictKind.GOOD)
                 verdict = Judgement(word, kind, reason, command=command, output_file=event.file)
                 self._change("test", verdict=verdict)

@@ -7,12 +7,14 @@ from typing import Final
 
 from quintet.layout import STATE
 from quintet.loop.decide.task import title_of
+from quintet.loop.journal import When
 from quintet.loop.record.run_record import recorded
 from quintet.loop.record.state_file import state_file_of
 from quintet.roles import ROLES, TESTER
 from quintet.watch.runs.action_words import action_lines, doubt_words
 from quintet.watch.runs.advice import NEVER_APPROVED, Advice, advise
 from quintet.watch.runs.changes import Changes, FileChange, changes_of
+from quintet.watch.runs.checks import CheckRun, ground_words
 from quintet.watch.runs.condensation import left_out_bytes
 from quintet.watch.runs.folders import read_run, read_state, read_text, run_folders
 from quintet.watch.runs.formatting import date_time, duration, money, short_number, time_of_day
@@ -29,9 +31,9 @@ VIOLATIONS: Final = ("Changes that a role may not make", ("When", "Agent", "What
 
 @dataclass(frozen=True)
 class EvidenceText:
-    """What a test was judged by: the tester's report, or the output of the user's command."""
+    """What a test was judged by: the tester's report, or the output of a check."""
 
-    handoff: Handoff
+    round: int
     title: str
     word: str
     kind: VerdictKind
@@ -73,6 +75,8 @@ class Summary:
             ("Left out by condensation", f"{left_out:,} of {left_out + self.prompt_bytes:,} bytes"),
             ("Warnings", self.warning_words),
         ]
+        if run.rests_on:
+            rows.insert(0, ("The PASS", ground_words(run.confirmed_by)))
         if lost := self.changes.lost_tests.words:
             rows.append(("Tests", f"{lost} since the start commit"))
         if run.resumes:
@@ -200,7 +204,7 @@ def summarise(folder: Path, found: Changes | None = None) -> Summary:
         undo=undo(wd, run, newest=run_folders(wd)[:1] == [folder]),
         left_out_bytes=left_out_bytes(run),
         prompt_bytes=sum(len(read_text(folder, handoff.prompt_file).encode()) for handoff in run.handoffs),
-        evidence=tuple(item for handoff in run.of_role(TESTER) for item in _evidence(folder, handoff)),
+        evidence=tuple(item for number in run.rounds for item in _evidence(folder, run, number)),
     )
 
 
@@ -213,21 +217,35 @@ def task_title(folder: Path, run_id: str) -> str:
     return ""
 
 
-def _evidence(folder: Path, handoff: Handoff) -> list[EvidenceText]:
-    """The output of the user's command where that decided, what the tester did, and its report."""
+def _evidence(folder: Path, run: Run, number: int) -> list[EvidenceText]:
+    """What the checks of a round said, those that decided first, then what the tester did and reported."""
+    checks = [_check_text(folder, check) for check in run.checks if check.round == number]
+    turns = [handoff for handoff in run.of_role(TESTER) if handoff.round == number]
+    return [*reversed(checks), *(item for handoff in turns for item in _test_texts(folder, handoff))]
+
+
+def _check_text(folder: Path, check: CheckRun) -> EvidenceText:
+    word, kind = (FAIL, VerdictKind.BAD) if check.failed_round else (PASS, VerdictKind.GOOD)
+    if check.when == When.START:
+        is_red = check.exit_code != 0
+        word, kind = ("fails, as it should", VerdictKind.GOOD) if is_red else ("passes already", VerdictKind.AGAIN)
+    title = f"the output of {check.title}, {check.when_words}"
+    text = _shown(folder, check.file) or "(its output is not in the archive)"
+    return EvidenceText(check.round, title, word, kind, text, check.file)
+
+
+def _test_texts(folder: Path, handoff: Handoff) -> list[EvidenceText]:
     verdict, found = handoff.verdict, []
     word, kind = (verdict.word, verdict.kind) if verdict else ("", VerdictKind.BAD)
     if verdict and verdict.command:
-        text = _shown(folder, verdict.output_file) or "(its output is not in the archive)"
-        found.append(EvidenceText(handoff, "the output of your command", word, kind, text, verdict.output_file))
         word, kind = PASS, VerdictKind.GOOD
     if handoff.actions is not None and verdict:
         title = "; ".join(filter(None, ("what the tester did", doubt_words(handoff))))
         text = "\n".join(action_lines(handoff.actions)) or "(nothing, by its own record)"
-        found.append(EvidenceText(handoff, title, word, kind, text, ""))
+        found.append(EvidenceText(handoff.round, title, word, kind, text, ""))
     if handoff.reply_file:
         text = _shown(folder, handoff.reply_file)
-        found.append(EvidenceText(handoff, "the tester's report", word, kind, text, handoff.reply_file))
+        found.append(EvidenceText(handoff.round, "the tester's report", word, kind, text, handoff.reply_file))
     return found
 
 

@@ -162,6 +162,10 @@ function drawFacts() {
   const run = view.run;
   const facts = [["Project", run.wd], ["Run", run.id], ["At work for", clock(run.status === "RUNNING" ? run.seconds + now() - run.ended : run.seconds)],
     ["Tokens", run.tokens ? count(run.tokens.total) + priced(run.tokens) : "unknown"]];
+  const confirmed = Object.entries(run.confirmed_by).map(([title, code]) => `${title} (exit code ${code})`).join(", ");
+  if (run.rests_on) facts.push(["The PASS", h("span", { class: confirmed ? "" : "again" }, confirmed ? `verified by ${confirmed}` : "on the tester's word alone")]);
+  const failed = run.checks.filter((check) => check.exit_code && check.when !== "start");
+  if (failed.length) facts.push(["Failed checks", failed.map((check) => `${check.check} in round ${check.round}`).join(", ")]);
   if (run.lost_tests.length) facts.push(["Tests", h("span", { title: run.lost_tests.slice(1).join("\n") }, run.lost_tests[0])]);
   if (run.warnings.length) facts.push(["Warnings", h("a", { href: "#warnings-part" }, String(run.warnings.length))]);
   $("facts").replaceChildren(...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
