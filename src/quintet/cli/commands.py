@@ -182,6 +182,17 @@ def runs_command() -> None:
     """List the runs of a project, the newest first."""
 
 
+@click.command("restore")
+@run_argument
+@wd_option
+@runs("restore:restore_run")
+def restore_command() -> None:
+    """Bring the project back to what it was before a run, with the changes that were not committed then.
+
+    What has changed since is kept as a patch first.
+    """
+
+
 @click.command("clean")
 @wd_option
 @click.option("--terminals", is_flag=True, help="Also end terminals whose run has ended, in all projects.")
@@ -316,7 +327,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
         logs_command,
         stop_command,
     ),
-    "Afterwards": (report_command, runs_command, clean_command),
+    "Afterwards": (report_command, runs_command, restore_command, clean_command),
     "Settings and texts": (config_command, prompts_group, profiles_group, completion_command),
     "Terminals": (ps_command, serve_command, detect_command),
 }

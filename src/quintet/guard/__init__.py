@@ -2,9 +2,10 @@
 
 `Store` is a private folder that keeps snapshots. `take` makes one, `look` scans the project again by the rules of an
 earlier one, `compare` lists what differs, `Rules.split` says what of it a role may do, `undo` takes the rest back and
-`finish` completes an undo that was killed.
+`finish` completes an undo that was killed; `keep` only writes changes down as a patch.
 """
 
+from quintet.guard.archive import keep
 from quintet.guard.changes import Area, Change, compare
 from quintet.guard.rules import Rules, Split, matches
 from quintet.guard.snapshot import Snapshot, load, look, take
@@ -22,6 +23,7 @@ __all__ = [
     "Undone",
     "compare",
     "finish",
+    "keep",
     "load",
     "look",
     "matches",

@@ -130,7 +130,8 @@ def nested_head(path: Path, deadline: Deadline) -> str:
 
 
 def prepare(store: Store, place: Place) -> None:
-    """Make the store's own repository one of the same object format."""
+    """Make the store's own repository one of the same object format, also where somebody has removed it."""
+    store.make_folders()
     version, more = (1, f"[extensions]\n\tobjectFormat = {place.format}\n") if place.format != "sha1" else (0, "")
     text = f"[core]\n\trepositoryFormatVersion = {version}\n\tbare = true\n{more}"
     for name, content in (("config", text), ("HEAD", "ref: refs/heads/none\n")):

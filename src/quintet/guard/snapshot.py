@@ -91,6 +91,7 @@ def take(
 def look(before: Snapshot, store: Store, seconds: float = 6 * SECONDS) -> Snapshot:
     """Scan the project of an earlier snapshot again, by the ignore rules of that one. Nothing is kept by a name."""
     with _guarding(Path(before.place.tree), store, seconds) as deadline:
+        repository.prepare(store, before.place)
         new = Snapshot(before.place, before.protect, before.skip, time.time_ns())
         new.rules, new.sources = before.rules, before.sources
         _read_repository(new, store, before, deadline)

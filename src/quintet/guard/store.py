@@ -76,15 +76,22 @@ class Store:
         self.folder = folder
         self.git = folder / "git"
         """a repository of its own, which lists files and keeps objects where the project's own may be gone"""
+        self.make_folders()
         try:
-            for part in (folder, self.git, self.git / "objects", self.git / "refs"):
-                files.make_folder(part)
             self._contents = os.open(folder / "contents", os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise NotGuarded(f"snapshots cannot be kept in {folder}: {error.strerror}") from error
         self._written = os.fstat(self._contents).st_size
         self._buffer = bytearray()
         self._places: dict[str, int] = {}
+
+    def make_folders(self) -> None:
+        """Make the folders, also again where somebody has removed them."""
+        try:
+            for part in (self.folder, self.git, self.git / "objects", self.git / "refs"):
+                files.make_folder(part)
+        except OSError as error:
+            raise NotGuarded(f"snapshots cannot be kept in {self.folder}: {error.strerror}") from error
 
     def close(self) -> None:
         """Close the file of contents."""

@@ -1,6 +1,9 @@
 """The guard in a run: the real command, a scripted server whose agents change files, and real git."""
 
+import shutil
 import subprocess
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -8,7 +11,7 @@ from typing import Any
 import pytest
 
 from quintet.roles import ANALYST, PEER_PROGRAMMER, PROGRAMMER, TESTER, Role
-from tests.stub.project import ONE_PASS, Project, killed, project_in, until
+from tests.stub.project import ONE_PASS, Project, finish, killed, project_in, until
 from tests.stub.replies import PASS, SMOOTH
 from tests.stub.server import Turn
 
@@ -234,26 +237,113 @@ def test_what_the_user_edits_of_the_runs_own_files_between_two_starts_stays(proj
     assert [path["path"] for path in event["outside"]] == ["quintet.json"]
 
 
-@pytest.mark.parametrize("moment", ["keep", "_carry_out", "os.sync"])
-def test_a_kill_in_the_middle_of_an_undo_hides_nothing(project: Project, moment: str, tmp_path: Path) -> None:
-    """The process dies when the guard comes to a certain place; the next start finishes the undo."""
-    project.stub.script[TESTER] = acting(PASS, edit(project), nothing)
+def test_what_has_changed_since_a_stop_is_told_and_kept(project: Project) -> None:
+    started, go = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        started.set()
+        go.wait(30)
+
+    project.stub.script[PROGRAMMER] = acting(SMOOTH[PROGRAMMER][0], wait)
+    process = project.start()
+    assert started.wait(30)
+    process.terminate()
+    assert finish(process).code == 143
+    edit(project, "main.c", "by the user\n")()
+    go.set()
+    done = project.run()
+    assert done.code == 0, done.text
+    assert "changed since the run was stopped: changed main.c; kept as 003-resumed.patch" in done.out
+    assert "+by the user" in (project.archive / "003-resumed.patch").read_text()
+    assert tree(project)["main.c"] == "by the user\n", "the interrupted programmer may change it"
+    assert project.events("guard_violation") == []
+
+
+def dying(project: Project, tmp_path: Path, where: str) -> None:
+    """Start a run that dies when the guard comes to a certain place."""
     site = tmp_path / "site"
     site.mkdir()
-    where = {
-        "keep": "archive.keep = die",
-        "_carry_out": "undo._carry_out = die",
-        "os.sync": "undo.os = type('Os', (), {'__getattr__': lambda self, name: "
-        "die if name == 'sync' else getattr(os, name)})()",
-    }[moment]
     (site / "sitecustomize.py").write_text(
         "import os, sys\n"
         "def die(*a, **k):\n    os.kill(os.getpid(), 9)\n"
         "from quintet.guard import archive\n"
         "import quintet.guard.undo\nundo = sys.modules['quintet.guard.undo']\n" + where + "\n"
     )
-    process = project.start(PYTHONPATH=str(site))
-    killed(process)
+    killed(project.start(PYTHONPATH=str(site)))
+
+
+def test_a_new_run_completes_what_a_killed_one_was_undoing(project: Project, tmp_path: Path) -> None:
+    project.stub.script[TESTER] = acting(PASS, edit(project), nothing)
+    dying(project, tmp_path, "undo._carry_out = die")
+    assert tree(project)["main.c"] == "mended\n"
+    done = project.run(RESUME="0")
+    assert done.code == 0
+    assert "an undo that was interrupted is complete (1 change)" in done.out
+    assert tree(project)["main.c"] == CODE
+
+
+def test_an_agent_that_deletes_the_snapshots_is_caught_all_the_same(project: Project) -> None:
+    def act() -> None:
+        shutil.rmtree(snapshots(project))
+        edit(project)()
+
+    project.stub.script[TESTER] = acting(PASS, act, nothing)
+    done = project.run()
+    assert done.code == 0, done.text
+    assert project.roles == [*ONE_PASS, "tester"]
+    assert tree(project)["main.c"] == CODE
+
+
+# -- what was not committed before the run
+
+
+def restore(project: Project) -> tuple[int, str]:
+    command = [sys.executable, "-m", "quintet", "restore"]
+    done = subprocess.run(command, env=project.env, cwd=project.wd, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_what_was_not_committed_before_a_run_can_be_brought_back(project: Project) -> None:
+    before, head = tree(project), git(project, "rev-parse", "HEAD")
+
+    def act() -> None:
+        edit(project, "mine.txt", "lost\n")()
+        edit(project, "new.c")()
+        git(project, "add", "--all")
+        git(project, "commit", "--quiet", "--message", "all of it")
+
+    project.stub.script[PROGRAMMER] = acting(SMOOTH[PROGRAMMER][0], act)
+    done = project.run()
+    assert done.code == 0
+    assert "what is not committed here is kept as it is now" in done.out
+    assert tree(project)["mine.txt"] == "lost\n"
+    code, said = restore(project)
+    assert code == 0, said
+    assert (tree(project), git(project, "rev-parse", "HEAD")) == (before, head)
+    assert git(project, "status", "--porcelain") == "M mine.txt"
+    assert "+lost" in (project.archive / "before-restore.patch").read_text()
+    assert restore(project) == (0, f"Nothing has changed since the run {project.archive.name} began.\n")
+
+
+def test_a_clean_project_needs_nothing_kept(project: Project) -> None:
+    git(project, "checkout", "--quiet", "mine.txt")
+    assert "is kept as it is now" not in project.run().out
+    code, said = restore(project)
+    assert code == 1
+    assert "it began without uncommitted changes" in said
+
+
+@pytest.mark.parametrize("moment", ["keep", "_carry_out", "os.sync"])
+def test_a_kill_in_the_middle_of_an_undo_hides_nothing(project: Project, moment: str, tmp_path: Path) -> None:
+    """The process dies when the guard comes to a certain place; the next start finishes the undo."""
+    project.stub.script[TESTER] = acting(PASS, edit(project), nothing)
+    places = {
+        "keep": "archive.keep = die",
+        "_carry_out": "undo._carry_out = die",
+        "os.sync": "undo.os = type('Os', (), {'__getattr__': lambda self, name: "
+        "die if name == 'sync' else getattr(os, name)})()",
+    }
+    dying(project, tmp_path, places[moment])
     assert project.state["dispatched"] == "1-1-tester"
     done = project.run()
     assert done.code == 0, done.text

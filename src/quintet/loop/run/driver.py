@@ -145,20 +145,21 @@ class _Run:
         """Begin a new run: archive what was there, see that its checks fail, and start the terminals."""
         settings, state, backend = self.settings, self.store.state, self.server.backend()
         session = backend.session_name(state.run_id)
+        dirty = dirty_paths(settings)
         self.store.emit(
             RunStarted(
                 run_id=state.run_id,
                 wd=state.wd,
                 start_agent=settings.start_agent,
                 start_commit=state.start_commit,
-                dirty=dirty_paths(settings),
+                dirty=dirty,
                 session=session,
                 task_file=settings.prompt_file,
             )
         )
-        self.guard.start()
-        if settings.post_git_commit and (dirty := uncommitted(settings)):
-            number = plural(len(dirty), "uncommitted change")
+        self.guard.start(dirty, [old.run_id for old in self.found.earlier if is_folder_name(old.run_id)])
+        if settings.post_git_commit and (changes := uncommitted(settings)):
+            number = plural(len(changes), "uncommitted change")
             self.store.warn(f"the work tree has {number}, which will be in the commit after a PASS")
         archive_previous(self.found, self.store, backend)
         if isinstance(step, Verify):
@@ -167,11 +168,11 @@ class _Run:
 
     def _resume(self, step: Step) -> None:
         """Go on with the saved run; what follows a PASS needs no terminals."""
+        self.guard.resume(step)
         state, needs_terminals = self.store.state, isinstance(step, Ask | Verify)
         if needs_terminals:
             self.server.backend()
         self.store.emit(RunResumed(run_id=state.run_id, step=step.key))
-        self.guard.resume()
         if self.settings.prompt.strip() and self.settings.prompt != state.prompt:
             own = "the prompt differs from that of the saved run, which goes on with its own"
             self.store.warn(f"{own}; RESUME=0 begins a new run")
@@ -240,6 +241,7 @@ class _Run:
                 reason = f"{reason}; {error}"
         if cleans_up and self.server.is_connected:
             self._end_terminals()
+        self.guard.stop()
         if cleans_up and store.owns_state_file:  # what was ended is not resumed into
             with contextlib.suppress(StateError):
                 store.fold(step, TerminalsEnded())

@@ -1,7 +1,8 @@
 """What the roles of a run may change: a snapshot before each prompt, a comparison after the reply, and the undo."""
 
+import itertools
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -20,6 +21,7 @@ from quintet.guard import (
     Store,
     compare,
     finish,
+    keep,
     load,
     look,
     matches,
@@ -27,14 +29,20 @@ from quintet.guard import (
     undo,
 )
 from quintet.layout import OWN_FILES, TMP, guard_folder
-from quintet.loop.decide.steps import Ask
+from quintet.loop.decide.steps import Ask, Step
 from quintet.loop.journal import GuardedChange, GuardViolation
 from quintet.loop.record.store import RunStore
+from quintet.program import program
+from quintet.prose import plural
 from quintet.roles import Role
 
 START: Final = "start"
 """the snapshot of the project before the run"""
+_STOPPED: Final = "stopped"
+"""the snapshot of the project when the run was stopped"""
 _TURN: Final = "turn-"
+"""the beginning of the names of the snapshots before a prompt"""
+_SHOWN: Final = 5
 _MOST: Final = 50
 """changes that an event names"""
 _LARGEST: Final = 10_000_000
@@ -62,39 +70,86 @@ class TreeGuard:
 
     # -- the beginning and the end of a process
 
-    def start(self) -> None:
-        """At the beginning of a new run: take the first snapshot, and tell the user what to mind."""
+    def start(self, dirty: Sequence[str] | None, earlier: Iterable[str]) -> None:
+        """At the beginning of a new run: complete what killed runs were undoing, and take the first snapshot.
+
+        `dirty` are the paths that are not committed; None where that is not known.
+        """
         if self._settings.guard == "off":
             return
         with self._guarding():
+            for folder in map(guard_folder, earlier):
+                if folder.is_dir():
+                    self._finish(Store(folder))
             self._store = Store(self._folder)
             self._last = self._take(self._store, START)
         if not self._is_on:
             shutil.rmtree(self._folder, ignore_errors=True)
-        elif self._settings.guard == "restore":
+            return
+        if dirty == ():
+            self._start_snapshot.unlink(missing_ok=True)
+        else:
+            restore = f"{program()} restore {self._run.state.run_id}"
+            self._run.note(f"what is not committed here is kept as it is now; {restore} brings it back")
+        if self._settings.guard == "restore":
             self._run.note(
                 "what a role may not change is undone after its turn; so are your own edits here while the run "
                 "lasts: work in another copy (git worktree add)"
             )
 
-    def resume(self) -> None:
-        """When a saved run goes on: first of all complete an undo that was interrupted."""
+    def resume(self, step: Step) -> None:
+        """When a saved run goes on: complete an undo that was interrupted, and say what has changed since."""
         if self._settings.guard == "off":
             return
         with self._guarding():
             self._store = Store(self._folder)
-            finished = finish(self._store)
-            if finished:
-                self._run.note(f"an undo that was interrupted is complete: {len(finished.changes)} changes")
-                for name, reason in finished.failed.items():
-                    self._run.warn(f"{_printable(name)} could not be put back: {reason}")
+            self._finish(self._store)
+            self._tell_changes_since(self._store, step)
+
+    def stop(self) -> None:
+        """When a run stops before its end: note how the project is left."""
+        if self._store is not None:
+            with self._guarding():
+                self._take(self._store, _STOPPED)
 
     def close(self) -> None:
-        """At the end of a run: what it was compared with is not needed any more."""
-        if self._store:
-            self._store.close()
-            self._store = None
+        """At the end of a run: only what was not committed at its beginning is still needed."""
+        if self._store is None:
+            return
+        self._store.close()
+        self._store = None
+        if not self._start_snapshot.exists():
             shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _finish(self, store: Store) -> None:
+        finished = finish(store)
+        if finished:
+            self._run.note(f"an undo that was interrupted is complete ({plural(len(finished.changes), 'change')})")
+            for name, reason in finished.failed.items():
+                self._run.warn(f"{_printable(name)} could not be put back: {reason}")
+
+    def _tell_changes_since(self, store: Store, step: Step) -> None:
+        """Tell and keep what has changed since the run was stopped; since its last turn began, where it was killed.
+
+        What the interrupted role may not change is undone at the end of that turn.
+        """
+        turn = f"{_TURN}{step.key}"
+        before = load(store, _STOPPED) or load(store, turn)
+        if before is None:
+            return
+        changes = compare(before, look(before, store))
+        if changes:
+            patch = self._free_name("resumed")
+            self._keep(keep(changes, before, store, patch)[0])
+            told = [str(_told(change)) for change in changes[:_SHOWN]]
+            more = f" and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
+            since = "the run was stopped" if (self._folder / f"{_STOPPED}.json").exists() else "this turn began"
+            self._run.note(f"changed since {since}: {', '.join(told)}{more}; kept as {patch.name}")
+        (self._folder / f"{_STOPPED}.json").unlink(missing_ok=True)
+
+    @property
+    def _start_snapshot(self) -> Path:
+        return self._folder / f"{START}.json"
 
     @property
     def _is_on(self) -> bool:
@@ -123,7 +178,7 @@ class TreeGuard:
         if store is None or before is None:
             return None
         earlier = self._noted()
-        with self._guarding():
+        with self._guarding(f"what {step.role} has changed in this turn is not known"):
             self._last = look(before, store)
             split = self._split(step.role, compare(before, self._last))
             if split.forbidden or split.told:
@@ -171,19 +226,25 @@ class TreeGuard:
         """Undo the forbidden changes. The violation is written down first, so that a kill does not hide it."""
         if self._settings.guard != "restore" or not split.forbidden:
             return violation
-        patch = self._patch(violation.role)
+        patch = self._free_name(f"{violation.role}-undone")
         violation = violation.model_copy(update={"undone": True, "file": patch.name})
         files.write(self._note, violation.model_dump_json(), durable=True)
         with self._run.signals.deferred():
             undone = undo(split, before, store, patch)
+            self._keep(undone.kept)
         failed = tuple(f"{_printable(name)}: {reason}" for name, reason in undone.failed.items())
         return violation.model_copy(update={"failed": (*failed, *undone.notes)[:_MOST]})
 
-    def _patch(self, role: str) -> Path:
-        """A free name in the archive for what is undone."""
+    def _free_name(self, what: str) -> Path:
+        """A free name in the archive for a patch."""
         archive, number = self._run.responses.archive, self._run.state.sequence + 1
-        names = (f"{number:03d}-{role}-undone{f'-{more}' if more > 1 else ''}.patch" for more in range(1, 1000))
+        names = (f"{number:03d}-{what}{f'-{more}' if more > 1 else ''}.patch" for more in itertools.count(1))
         return next(archive / name for name in names if files.look(archive / name, self._settings.wd) is None)
+
+    def _keep(self, paths: Iterable[Path]) -> None:
+        """Take files of the archive into the run's record."""
+        for path in paths:
+            self._run.record.keep_copy(path.name)
 
     @property
     def _note(self) -> Path:
@@ -197,12 +258,16 @@ class TreeGuard:
             return None
 
     @contextmanager
-    def _guarding(self) -> Iterator[None]:
-        """Whatever keeps the guard from its work ends it for this run, and never the run."""
+    def _guarding(self, turn: str = "") -> Iterator[None]:
+        """Whatever keeps the guard from its work never ends the run. `turn`: it concerns this turn alone."""
         try:
             yield
         except (NotGuarded, GitError, OSError) as error:
-            self._store = self._before = None
+            self._before = None
+            if turn:
+                self._run.warn(f"{turn}, and nothing of it is undone: {error}")
+                return
+            self._store = None
             reason = str(error) if git.is_repository(self._settings.wd) else "the project is in no git repository"
             self._run.warn(f"the roles are not guarded, and nothing that they change is undone: {reason}")
 
