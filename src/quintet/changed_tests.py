@@ -14,7 +14,7 @@ from pydantic import Field
 
 from quintet import git
 from quintet.errors import GitError
-from quintet.layout import TMP
+from quintet.layout import NOT_TMP
 from quintet.prose import plural
 
 MOST_FILES: Final = 300
@@ -226,19 +226,15 @@ def losses(before: Mapping[str, str], after: Mapping[str, str]) -> TestLosses:
 
 def look(wd: Path, start: str) -> TestLosses:
     """What the work tree has lost of its tests since a commit; nothing where git cannot tell."""
-    if not _COMMIT.fullmatch(start):
+    if not git.is_hash(start):
         return TestLosses()
     try:
-        names = git.run(wd, "diff", "--name-only", "--no-renames", "--relative", "-z", start, "--", ".", *_EXCLUDED)
-        new = git.run(wd, "ls-files", "--others", "--exclude-standard", "-z", "--", ".", *_EXCLUDED)
+        names = git.run(wd, "diff", "--name-only", "--no-renames", "--relative", "-z", start, "--", ".", NOT_TMP)
+        new = git.run(wd, "ls-files", "--others", "--exclude-standard", "-z", "--", ".", NOT_TMP)
         paths = [path for path in (*names.parts, *new.parts) if may_hold_tests(path) and "\n" not in path]
         return losses(_committed(wd, start, paths[:MOST_FILES]), _present(wd, paths[:MOST_FILES]))
     except GitError:
         return TestLosses()
-
-
-_EXCLUDED: Final = (f":(exclude){TMP}",)
-_COMMIT = re.compile("[0-9a-f]{40,64}")
 
 
 def _committed(wd: Path, start: str, paths: Iterable[str]) -> dict[str, str]:

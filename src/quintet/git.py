@@ -6,6 +6,7 @@ ends, filters) depends on the command: those that read or write file contents he
 """
 
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -124,6 +125,11 @@ def answer(folder: Path, *arguments: str) -> str | None:
 def is_repository(folder: Path) -> bool:
     """Whether a folder is in the work tree of a repository."""
     return answer(folder, "rev-parse", "--is-inside-work-tree") == "true"
+
+
+def is_hash(text: str) -> bool:
+    """Whether a text is the whole hash of a commit."""
+    return re.fullmatch("[0-9a-f]{40,64}", text) is not None
 
 
 def _content(file: IO[bytes]) -> bytes:

@@ -12,9 +12,12 @@ OWN_FILES: Final = (CONFIG_FILE, f"{SCHEMA_FILE.parent}/**")
 """globs of the project's files that say how its runs work"""
 TASK_TEMPLATE: Final = Path(".quintet") / "task.md"
 """the project's own template of new task files"""
+TASK_SUFFIXES: Final = (".md", ".markdown", ".txt")
 GITIGNORE: Final = ".gitignore"
 TMP: Final = Path(".tmp")
 """below the project: everything of a run that people and tools look at"""
+NOT_TMP: Final = f":(exclude){TMP}"
+"""a pathspec of git: all files but those"""
 RESPONSE_DIR: Final = TMP / "agent-responses"
 PID_FILE: Final = TMP / "quintet.pid"
 DISCOVERY: Final = TMP / "server.json"

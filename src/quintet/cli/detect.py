@@ -20,26 +20,18 @@ def detect(provider: str, file: Path | None, jsonl: bool) -> None:
     found = find_provider(name)
     if found is None:
         raise QuintetError(f"unknown provider {provider!r}: choose one of {', '.join(sorted(REGISTERED))}")
-    text = _read(file)
-    frames = _recordings(text, _name(file)) if jsonl else iter([Screen(without_escapes(text))])
+    text, name = _read(file)
+    frames = _recordings(text, name) if jsonl else iter([Screen(without_escapes(text))])
     for frame in frames:
         click.echo(found.read_screen(frame).value)
 
 
-def _name(file: Path | None) -> str:
-    return str(file) if _is_file(file) else "standard input"
-
-
-def _is_file(file: Path | None) -> bool:
-    return file is not None and str(file) != "-"
-
-
-def _read(file: Path | None) -> str:
-    # Screens are what terminals hold, and that is not always UTF-8.
-    if file is None or not _is_file(file):
-        return sys.stdin.buffer.read().decode("utf-8", errors="replace")
+def _read(file: Path | None) -> tuple[str, str]:
+    """The text, and where it is from. Screens are what terminals hold, and that is not always UTF-8."""
+    if file is None or str(file) == "-":
+        return sys.stdin.buffer.read().decode("utf-8", errors="replace"), "standard input"
     try:
-        return file.read_bytes().decode("utf-8", errors="replace")
+        return file.read_bytes().decode("utf-8", errors="replace"), str(file)
     except OSError as error:
         raise QuintetError(f"cannot read {file}: {error.strerror or error}") from error
 

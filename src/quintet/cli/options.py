@@ -13,9 +13,9 @@ from quintet.config.describe import describe_allowed, describe_default, sections
 from quintet.config.kinds import Choice, Flag, Globs, Kind, PathText, Prices, Seconds, Url, WholeNumber
 from quintet.config.table import Row
 from quintet.errors import ConfigError
+from quintet.layout import TASK_SUFFIXES
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-_TASK_NAMES: Final = (".md", ".markdown", ".txt")
 _VALUES: Final = {
     WholeNumber: "NUMBER",
     Seconds: "SECONDS",
@@ -115,7 +115,7 @@ def task_on_command_line(flags: Mapping[str, Any]) -> str:
 def _is_config(path: Path) -> bool:
     """Whether a file is a config: by its suffix, else by a brace or bracket at its beginning."""
     suffix = path.suffix.lower()
-    if suffix in (".json", *_TASK_NAMES):
+    if suffix in (".json", *TASK_SUFFIXES):
         return suffix == ".json"
     try:
         if not path.is_file():  # a pipe can be read only once

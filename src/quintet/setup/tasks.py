@@ -8,13 +8,12 @@ from typing import Final
 
 from quintet import files
 from quintet.errors import TaskError
-from quintet.layout import TASK_TEMPLATE
+from quintet.layout import TASK_SUFFIXES, TASK_TEMPLATE
 from quintet.program import program
 
 FOLDER: Final = Path("tasks")
 SLOT: Final = "<<task>>"
 _LONGEST_NAME: Final = 60
-TASK_SUFFIXES: Final = (".md", ".markdown", ".txt")
 
 
 def shipped_template() -> str:

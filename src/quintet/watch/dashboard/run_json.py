@@ -151,9 +151,5 @@ def _handoff(run: Run, handoff: Handoff) -> dict[str, Any]:
     }
 
 
-def _step_part(part: str) -> dict[str, Any]:
-    return {"code": isinstance(part, Code), "text": printable(part)}
-
-
 def _tokens(tokens: PricedTokens | None) -> dict[str, Any] | None:
     return None if tokens is None else {**tokens.model_dump(), "total": tokens.total}

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -13,11 +12,10 @@ from pydantic import Field, TypeAdapter
 from quintet import changed_tests, files, git
 from quintet.changed_tests import TestLosses
 from quintet.errors import GitError
-from quintet.layout import CHANGES, TMP
+from quintet.layout import CHANGES, NOT_TMP
 from quintet.loop.record.run_record import recorded
 from quintet.watch.runs.model import Run
 
-EXCLUDED: Final = f":(exclude){TMP}"
 _MOST: Final = 500
 _LARGEST: Final = 2_000_000
 _KINDS: Final = {"A": "new", "D": "deleted"}
@@ -70,10 +68,10 @@ def changes_now(wd: Path, run: Run) -> Changes:
     start = run.start_commit
     if not start:
         return Changes(note="The project was not in a git repository, or had no commit, when the run began.")
-    if not is_hash(start) or git.answer(wd, "cat-file", "-e", f"{start}^{{commit}}") is None:
+    if not git.is_hash(start) or git.answer(wd, "cat-file", "-e", f"{start}^{{commit}}") is None:
         return Changes(note=f"The start commit {start[:12]} is not in this repository.")
     try:
-        new = git.run(wd, "ls-files", "--others", "--exclude-standard", "-z", "--", ".", EXCLUDED).parts
+        new = git.run(wd, "ls-files", "--others", "--exclude-standard", "-z", "--", ".", NOT_TMP).parts
         found = [*_tracked(wd, start), *(FileChange(path, "new", *_line_counts(wd / path)) for path in new)]
     except GitError as error:
         return Changes(note=f"What has changed is not known: {error}")
@@ -90,7 +88,7 @@ def _tracked(wd: Path, start: str) -> list[FileChange]:
     Git lists a file also where nothing but its time is another one, because it may not refresh the user's index here.
     """
     form = ("--raw", "--numstat", "--no-abbrev", "--no-renames", "--relative", "-z")
-    parts = iter(git.run(wd, "diff", *form, start, "--", ".", EXCLUDED).parts)
+    parts = iter(git.run(wd, "diff", *form, start, "--", ".", NOT_TMP).parts)
     raw: dict[str, list[str]] = {}
     found: list[FileChange] = []
     perhaps: list[FileChange] = []
@@ -136,10 +134,6 @@ def _printable(path: str) -> str:
 def was_dirty(path: str, run: Run) -> bool:
     """Whether a file, or a folder that it is in, had uncommitted changes when the run began."""
     return any(path == item or (item.endswith("/") and path.startswith(item)) for item in run.dirty or ())
-
-
-def is_hash(text: str) -> bool:
-    return bool(re.fullmatch("[0-9a-f]{40,64}", text))
 
 
 _ADAPTER: Final[TypeAdapter[Changes]] = TypeAdapter(Changes)

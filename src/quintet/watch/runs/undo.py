@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from quintet import git
-from quintet.watch.runs.changes import EXCLUDED, changes_now, is_hash, was_dirty
+from quintet.layout import NOT_TMP
+from quintet.watch.runs.changes import changes_now, was_dirty
 from quintet.watch.runs.model import Run
 
 _MOST_PATHS: Final = 20
@@ -25,11 +26,11 @@ class Undo:
 def undo(wd: Path, run: Run, *, newest: bool) -> Undo:
     """How to undo a run. Made from what git says now and not from a file, which an agent could have changed."""
     start = run.start_commit
-    head = git.answer(wd, "rev-parse", "--verify", "HEAD") if is_hash(start) else None
-    if not head or not is_hash(head):
+    head = git.answer(wd, "rev-parse", "--verify", "HEAD") if git.is_hash(start) else None
+    if not head or not git.is_hash(head):
         return Undo()
     told = run.commit or run.head
-    end = told if is_hash(told) else head if newest else start
+    end = told if git.is_hash(told) else head if newest else start
     if reason := _cannot_revert(wd, run, end, head):
         return Undo(note=f"They cannot be undone by a command: {reason}")
     lines, note = _stash(wd, run) if newest else ((), "")
@@ -63,7 +64,7 @@ def _cannot_revert(wd: Path, run: Run, end: str, head: str) -> str:
 
 def _stash(wd: Path, run: Run) -> tuple[tuple[str, ...], str]:
     """The command that stashes the uncommitted changes of the run, without those from before it."""
-    if not git.answer(wd, "status", "--porcelain", "--", ".", EXCLUDED):
+    if not git.answer(wd, "status", "--porcelain", "--", ".", NOT_TMP):
         return (), ""
     words = ("stash", "push", "--include-untracked", "--message", f"quintet {run.id}", "--")
     if not run.dirty:
