@@ -15,7 +15,7 @@ from tests.e2e.rig import Cast, rig, texts
 RUNS: Final = 5
 MODEL_SECONDS: Final = 1.5
 CASTS: Final = {"Codex 0.166.0": Cast(codex="0.166.0"), "Claude Code 2.1.325": Cast(claude="2.1.325")}
-MARKS: Final = ("reminded", "guard_released")
+MARKS: Final = ("reminded", "guard_released", "guard_violation")
 """events that a good run does not have"""
 
 

@@ -35,6 +35,7 @@ def test_analyst_to_pass(cast: Cast) -> None:
         assert (state["final_status"], state["current_round"]) == ("PASS", 2)
         assert "reminded" not in events
         assert "guard_released" not in events
+        assert "guard_violation" not in events
         assert "hand_typed" not in events, "all that was typed was typed by the run"
         assert texts([request.prompt for request in run.model.turns]) == texts(run.sent_prompts())
         assert len(run.model.turns) == 14
