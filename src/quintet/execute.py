@@ -9,6 +9,7 @@ from pathlib import Path
 
 from quintet.api.client import ApiClient
 from quintet.config import Settings
+from quintet.config.load import Loaded
 from quintet.layout import DISCOVERY, run_folder
 from quintet.loop.decide.state import Status
 from quintet.loop.journal import Event, Noted, RunStopped, Warned
@@ -36,6 +37,10 @@ class RunSpec:
     named_task: str = ""
     """the task as the user has named it; where none is named, an unfinished run goes on without a question"""
     clock: Clock = RealClock()
+    loaded: Loaded | None = None
+    """where the settings came from, so that a run which is resumed finds them again"""
+    reload: bool = False
+    """whether a run that goes on takes its settings and prompt texts as they are now"""
     connect: Connect | None = None
     """how the terminal server is reached; by default the one at `settings.api`, else one that the run brings along"""
 
@@ -80,7 +85,9 @@ def execute(spec: RunSpec) -> Result:
         early: list[Event] = [Warned(text=text) for text in (*spec.warnings, *_missing_script(settings))]
         early += [Noted(text=text) for text in _permissions(settings)]
         listeners = [*spec.listeners, note_reason]
-        code, state = Driver(settings, connect, listeners, spec.clock, spec.named_task, early).run()
+        code, state = Driver(
+            settings, connect, listeners, spec.clock, spec.named_task, early, spec.loaded, spec.reload
+        ).run()
         result = Result(
             code, state.final_status, "".join(reasons[-1:]), state.run_id, session=state.session_name, api=state.api
         )

@@ -8,19 +8,20 @@ from typing import Any
 import click
 
 from quintet.cli.options import task_on_command_line
-from quintet.config import Settings, find_config, load_settings
+from quintet.config import Settings, find_config
 from quintet.loop.decide.checks import all_checks
 from quintet.loop.decide.steps import Ask
 from quintet.loop.decide.task import title_of
+from quintet.loop.run.fixed_settings import load_run_settings
 from quintet.loop.run.plan import Plan, plan
 from quintet.prose import hanging, plural
 from quintet.roles import ROLES
 from quintet.setup.permissions import agent_permissions
 
 
-def show_plan(config_file: Path | None, flags: dict[str, Any], as_json: bool) -> None:
+def show_plan(config_file: Path | None, flags: dict[str, Any], as_json: bool, *, reload: bool = False) -> None:
     """Print what a run would do; nothing is written and nothing is started."""
-    loaded = load_settings(config_file, os.environ, flags, Path.cwd())
+    loaded = load_run_settings(config_file, os.environ, flags, Path.cwd(), reload=reload)
     found = plan(loaded.settings, task_on_command_line(flags))
     config = config_file or find_config(os.environ, flags, Path.cwd())
     rows = _rows(loaded.settings, found, config)

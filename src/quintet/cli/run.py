@@ -10,28 +10,29 @@ import click
 
 from quintet.cli.dry_run import show_plan
 from quintet.cli.options import config_and_task, only_task, task_on_command_line
-from quintet.config import Settings, load_settings
+from quintet.config import Settings
 from quintet.execute import Result, RunSpec, execute
 from quintet.loop.decide.task import title_of
 from quintet.loop.journal import Event, RunResumed
 from quintet.loop.record.journal_file import Journal
 from quintet.loop.record.run_record import RunRecord
 from quintet.loop.record.saved_state import read_saved
+from quintet.loop.run.fixed_settings import load_run_settings
 from quintet.prose import for_stream
 from quintet.watch.console.console import RunConsole, open_console
 from quintet.watch.console.pass_screen import pass_screen
 from quintet.watch.runs.summary import summarise
 
 
-def run_command(files: tuple[Path, ...], dry_run: bool, plain: bool, as_json: bool, **flags: Any) -> int:
+def run_command(files: tuple[Path, ...], dry_run: bool, reload: bool, plain: bool, as_json: bool, **flags: Any) -> int:
     """Tell the two files apart, and run or show the plan."""
     config_file, task_file = config_and_task(files)
     if task_file is not None:
         flags["prompt_file"] = only_task(task_file, flags["prompt_file"])
     if dry_run:
-        show_plan(config_file, flags, as_json)
+        show_plan(config_file, flags, as_json, reload=reload)
         return 0
-    return run(config_file, flags, plain=plain, as_json=as_json).exit_code
+    return run(config_file, flags, plain=plain, as_json=as_json, reload=reload).exit_code
 
 
 def run(
@@ -42,9 +43,13 @@ def run(
     plain: bool = False,
     as_json: bool = False,
     with_pass_screen: bool = True,
+    reload: bool = False,
 ) -> Result:
-    """Carry out a run and show it; `with_pass_screen`: after a PASS say what to do next."""
-    loaded = load_settings(config_file, env, flags, Path.cwd())
+    """Carry out a run and show it; `with_pass_screen`: after a PASS say what to do next.
+
+    `reload`: a run that goes on takes its config file and prompt texts as they are now.
+    """
+    loaded = load_run_settings(config_file, env, flags, Path.cwd(), reload=reload)
     settings = loaded.settings
     with open_console(
         settings.wd,
@@ -61,7 +66,8 @@ def run(
                 _show_earlier(show, settings, event.run_id)
             show(event)
 
-        result = execute(RunSpec(settings, loaded.warnings, [listen], task_on_command_line(flags)))
+        spec = RunSpec(settings, loaded.warnings, [listen], task_on_command_line(flags), loaded=loaded, reload=reload)
+        result = execute(spec)
     if result.report_error:
         click.echo(for_stream(f"warning: no report: {result.report_error}", sys.stderr), err=True)
     if result.folder and result.report and not as_json:

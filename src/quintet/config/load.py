@@ -4,10 +4,10 @@ import difflib
 import json
 import os
 from collections import ChainMap
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from quintet.config.kinds import Choice, Kind
 from quintet.config.schema import SCHEMA_KEY
@@ -20,6 +20,9 @@ DEFAULT = "default"
 """the origin of a setting that nobody has given"""
 _BY_KEY = {row.key: row for row in TABLE}
 _PROMPTS = ("prompt_file", "prompt")
+_NOT_KEPT: Final = (*_PROMPTS, "wd", "state_file", "resume", "api")
+KEPT: Final = "the start of the run"
+"""the origin of a setting that a run has kept"""
 _LONGEST_QUOTE = 60
 
 
@@ -30,6 +33,26 @@ class Loaded:
     settings: Settings
     origin: Mapping[str, str]
     warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Settings that a run was begun with. What the user gives now counts before them, and they before the file."""
+
+    rows: Mapping[str, Any]
+    """by JSON key"""
+    given: Collection[str] = ()
+    """those of the rows that were options or variables"""
+    agents: Mapping[str, Mapping[str, Any]] | None = None
+    """None: those of the file count"""
+
+    @property
+    def without_file(self) -> "Kept":
+        """Only what did not come from a file."""
+        return Kept({key: value for key, value in self.rows.items() if key in self.given}, self.given)
+
+
+NOTHING_KEPT: Final = Kept({})
 
 
 @dataclass(frozen=True)
@@ -52,8 +75,10 @@ def find_config(env: Mapping[str, str], flags: Mapping[str, Any], cwd: Path) -> 
         return None  # the error is reported where the folder is used
 
 
-def load_settings(config_file: Path | None, env: Mapping[str, str], flags: Mapping[str, Any], cwd: Path) -> Loaded:
-    """Read every source; options come first, then the environment, the JSON file and the defaults.
+def load_settings(
+    config_file: Path | None, env: Mapping[str, str], flags: Mapping[str, Any], cwd: Path, kept: Kept = NOTHING_KEPT
+) -> Loaded:
+    """Read every source; options come first, then the environment, what a run has kept, the JSON file and the defaults.
 
     If no file is named, the project's own `quintet.json` is read; relative paths in it start at its folder.
     """
@@ -63,9 +88,11 @@ def load_settings(config_file: Path | None, env: Mapping[str, str], flags: Mappi
     document = _read_document(cwd / config_file) if config_file else {}
     in_file = f"in {_printable(str(config_file))}"
     agents = _pop_agents(document, in_file)
+    agents = agents if kept.agents is None else {role: dict(parts) for role, parts in kept.agents.items()}
     sources: tuple[dict[str, _Given], ...] = (
         {row.name: _Given(flags[row.name], row.flag) for row in TABLE if flags.get(row.name) is not None},
         {row.name: _Given(env[row.env], row.env) for row in TABLE if env.get(row.env)},
+        {_BY_KEY[key].name: _Given(value, KEPT) for key, value in kept.rows.items() if key in _BY_KEY},
         _rows_of(document, in_file, base),
     )
     kinds: dict[str, Kind] = {row.name: row.kind for row in TABLE}
@@ -87,6 +114,20 @@ def load_settings(config_file: Path | None, env: Mapping[str, str], flags: Mappi
     inherited = {f"{AGENTS_KEY}.{role}.provider": origin["provider"] for role in ROLES}
     origin = dict.fromkeys(settings_as_json(settings), DEFAULT) | origin | inherited | places
     return Loaded(settings, origin, _warnings(settings))
+
+
+def settings_to_keep(loaded: Loaded) -> Kept:
+    """What a run keeps of its settings. Where it is, what it is about and its server are not among them."""
+    values, origin = settings_as_json(loaded.settings), loaded.origin
+    rows = {row.key: values[row.key] for row in TABLE if row.name not in _NOT_KEPT and values[row.key] is not None}
+    given = [row.key for row in TABLE if row.key in rows and origin[row.key] in (row.flag, row.env, KEPT)]
+    agents: dict[str, dict[str, Any]] = {}
+    for role in ROLES:
+        for part in AGENT_KINDS:
+            key = f"{AGENTS_KEY}.{role}.{part}"
+            if origin[key].startswith(key):
+                agents.setdefault(role.name, {})[part] = values[key]
+    return Kept(rows, given, agents)
 
 
 def settings_as_json(settings: Settings) -> dict[str, Any]:

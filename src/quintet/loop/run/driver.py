@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from quintet.config import Settings
+from quintet.config.load import Loaded
 from quintet.errors import QuintetError, StateError, TokensUsedUp
 from quintet.loop.decide import flow
 from quintet.loop.decide.state import State, Status, has_all_terminals
@@ -23,6 +24,7 @@ from quintet.loop.run.agent_steps import AgentSteps
 from quintet.loop.run.checks import run_checks
 from quintet.loop.run.clock import Clock, RealClock
 from quintet.loop.run.connection import Connect, ServerConnection
+from quintet.loop.run.fixed_settings import keep_settings, keep_texts
 from quintet.loop.run.guarding import TreeGuard
 from quintet.loop.run.resume import Found, archive_previous, can_resume, check_task, find_saved, new_run_id
 from quintet.loop.run.terminals import Terminals, end_run
@@ -54,6 +56,10 @@ class Driver:
     """the task that the command line names, as one types it; where it names none, an unfinished run goes on"""
     early: Sequence[Event] = ()
     """what to tell in the journal of the run, once there is one"""
+    loaded: Loaded | None = None
+    """where the settings came from, for a run that is to keep them"""
+    reload: bool = False
+    """whether a run that goes on takes the settings and prompt texts as they are now"""
 
     def run(self) -> Ended:
         """Carry the task to its end."""
@@ -79,6 +85,7 @@ class Driver:
         else:
             task, earlier = given_task(settings), found.earlier
             state = flow.first_state(settings, new_run_id(), head_commit(settings.wd))
+        settings = self._keep(settings, RunRecord(settings.wd, state.run_id), anew=not saved or self.reload)
         store = RunStore(settings, signals, self.listeners, state, early, owns_state_file=saved is not None)
         sessions = [one.session_name for one in earlier if one.session_name]
         return _Run(
@@ -90,6 +97,13 @@ class Driver:
             ServerConnection(self.connect, state.api, sessions, self.clock, store.warn),
             TreeGuard(settings, store),
         )
+
+    def _keep(self, settings: Settings, record: RunRecord, *, anew: bool) -> Settings:
+        """Keep the settings and the user's own prompt texts in the run's record; the settings with those texts."""
+        record.open()
+        if self.loaded:
+            keep_settings(self.loaded, record, anew=anew)
+        return keep_texts(settings, record)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,125 @@
+"""The settings of a run are fixed when it begins: a config file that is changed later counts from the next run on."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, Final
+
+from quintet import files
+from quintet.config import Settings
+from quintet.config.load import Kept, Loaded, find_config, load_settings, settings_as_json, settings_to_keep
+from quintet.errors import RunError, StateError
+from quintet.loop.decide.prompts.texts import shipped_texts
+from quintet.loop.record.orphans import is_folder_name
+from quintet.loop.record.run_record import RunRecord
+from quintet.loop.record.saved_state import read_saved
+from quintet.loop.run.resume import not_resumable_reason
+
+SETTINGS: Final = "settings.json"
+TEXTS: Final = "prompt-texts"
+"""the files of a record: the settings, and the user's own prompt texts"""
+_LARGEST: Final = 10_000_000
+_MOST_NAMED: Final = 5
+
+
+def load_run_settings(
+    config_file: Path | None, env: Mapping[str, str], flags: Mapping[str, Any], cwd: Path, *, reload: bool = False
+) -> Loaded:
+    """The settings of a new run, or of the one that goes on.
+
+    That one has its own; options and variables count before them. `reload`: the config file counts as it is now.
+    """
+    loaded = load_settings(config_file, env, flags, cwd)
+    record = _resumed_run(loaded.settings)
+    kept = _read_kept(record) if record else None
+    if record is None or kept is None:
+        return loaded
+    current = load_settings(config_file, env, flags, cwd, kept.without_file)
+    if reload:
+        return current
+    own = load_settings(config_file, env, flags, cwd, kept)
+    now, then = settings_as_json(current.settings), settings_as_json(own.settings)
+    if changed := [key for key in then if now[key] != then[key]]:
+        named = config_file or find_config(env, flags, cwd)
+        own = _warned(own, f"{named} has changed" if named else "the config file is gone", record, changed)
+    return _with_kept_texts(own, record, kept)
+
+
+def keep_settings(loaded: Loaded, record: RunRecord, *, anew: bool) -> None:
+    """Write down what a run begins with, or takes now."""
+    if not anew and _read_kept(record):
+        return
+    try:
+        files.write(record.folder / SETTINGS, json.dumps(asdict(settings_to_keep(loaded)), indent=1))
+    except OSError as error:
+        raise RunError(f"{error.filename}: cannot be written ({error.strerror})") from None
+
+
+def keep_texts(settings: Settings, record: RunRecord) -> Settings:
+    """Let a run use a copy of the user's own prompt texts, which nobody edits in the meantime."""
+    folder = record.folder / TEXTS
+    if not settings.prompts_dir or Path(settings.prompts_dir) == folder:
+        return settings
+    try:
+        _write_texts(folder, _texts_in(Path(settings.prompts_dir)))
+    except OSError as error:
+        raise RunError(f"{error.filename}: cannot be copied ({error.strerror})") from None
+    return replace(settings, prompts_dir=str(folder))
+
+
+def _with_kept_texts(own: Loaded, record: RunRecord, kept: Kept) -> Loaded:
+    """The settings of a run that goes on, with the prompt texts that it has kept."""
+    source, folder = own.settings.prompts_dir, record.folder / TEXTS
+    if not source or source != kept.rows.get("prompts_dir") or not folder.is_dir():
+        return own
+    own = replace(own, settings=replace(own.settings, prompts_dir=str(folder)))
+    try:
+        texts, now = _texts_in(folder), _texts_in(Path(source))
+    except OSError:
+        now = {}
+    if changed := [f"{name}.md" for name in shipped_texts() if texts.get(name) != now.get(name)]:
+        return _warned(own, f"prompt texts in {source} have changed", record, changed)
+    return own
+
+
+def _warned(own: Loaded, what: str, record: RunRecord, changed: Sequence[str]) -> Loaded:
+    names = ", ".join(changed[:_MOST_NAMED]) + (" and others" if changed[_MOST_NAMED:] else "")
+    told = f"{what} since the run {record.run_id} began ({names}), which counts from the next run on"
+    return replace(own, warnings=(*own.warnings, f"{told}; --reload takes it now"))
+
+
+def _texts_in(folder: Path) -> dict[str, bytes]:
+    paths = {name: folder / f"{name}.md" for name in shipped_texts()}
+    return {name: path.read_bytes() for name, path in paths.items() if path.exists()}
+
+
+def _write_texts(folder: Path, texts: Mapping[str, bytes]) -> None:
+    files.make_folder(folder)
+    for name in shipped_texts():
+        path = folder / f"{name}.md"
+        if name in texts:
+            files.write(path, texts[name])
+        elif path.exists():
+            files.remove(path)
+
+
+def _resumed_run(settings: Settings) -> RunRecord | None:
+    """The record of the run that would go on."""
+    try:
+        saved = read_saved(settings.state_file, settings.wd).state
+    except StateError:
+        return None
+    if saved is None or settings.resume is False or not_resumable_reason(saved, settings.wd):
+        return None
+    record = RunRecord(settings.wd, saved.run_id)
+    return record if is_folder_name(saved.run_id) and record.is_known else None
+
+
+def _read_kept(record: RunRecord) -> Kept | None:
+    """What a run has kept; None where it is of a release that kept nothing, or cannot be read."""
+    try:
+        found = json.loads(files.read(record.folder / SETTINGS, _LARGEST))
+        return Kept(dict(found["rows"]), list(found["given"]), dict(found["agents"]))
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return None

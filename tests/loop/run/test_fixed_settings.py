@@ -1,0 +1,151 @@
+"""The settings of a run are fixed when it begins; what somebody edits before a resume counts from the next run on."""
+
+import json
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quintet.config.load import Kept, load_settings, settings_as_json, settings_to_keep
+from tests.stub.project import ONE_PASS, Project, finish, project_in
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    with project_in(tmp_path) as made:
+        yield made
+
+
+def configure(project: Project, **values: object) -> None:
+    (project.wd / "quintet.json").write_text(json.dumps(values), encoding="utf-8")
+
+
+def killed(project: Project, **settings: Any) -> None:
+    """Kill a run while its programmer is at work."""
+    process = project.start(**settings)
+    project.prompt_number(3)
+    process.send_signal(signal.SIGKILL)
+    finish(process)
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_an_edited_config_file_counts_from_the_next_run_on(project: Project) -> None:
+    configure(project, verify_cmd="echo honest > verified")
+    killed(project)
+    configure(project, verify_cmd="true", limits={"max_rounds": 1})
+    done = project.run()
+    assert done.code == 0, done.text
+    assert "quintet.json has changed since the run" in words(done.out)
+    assert "verify_cmd" in words(done.out)
+    assert "--reload takes it now" in words(done.out)
+    assert (project.wd / "verified").exists()
+    (project.wd / "verified").unlink()
+    assert project.run().code == 0
+    assert not (project.wd / "verified").exists()
+    assert project.roles == [*ONE_PASS, *ONE_PASS]
+
+
+@pytest.mark.parametrize("harm", ["removed", "emptied"])
+def test_a_config_file_that_is_gone_does_not_take_its_settings_along(project: Project, harm: str) -> None:
+    configure(project, verify_cmd="echo honest > verified")
+    killed(project)
+    (project.wd / "quintet.json").unlink() if harm == "removed" else configure(project)
+    done = project.run()
+    assert done.code == 0, done.text
+    assert ("the config file is gone" if harm == "removed" else "quintet.json has changed") in words(done.out)
+    assert (project.wd / "verified").exists()
+
+
+def test_reload_takes_the_file_as_it_is_and_keeps_it(project: Project) -> None:
+    configure(project, verify_cmd="echo old > verified")
+    killed(project)
+    configure(project, verify_cmd="echo new > verified")
+    process = project.start("--reload")
+    project.prompt_number(4)
+    process.send_signal(signal.SIGKILL)
+    finish(process)
+    done = project.run()
+    assert done.code == 0, done.text
+    assert "has changed" not in words(done.out)
+    assert (project.wd / "verified").read_text() == "new\n"
+
+
+def test_what_the_user_gives_counts(project: Project) -> None:
+    configure(project, verify_cmd="echo file > verified")
+    killed(project)
+    done = project.run(VERIFY_CMD="echo variable > verified")
+    assert done.code == 0, done.text
+    assert "has changed" not in words(done.out)
+    assert (project.wd / "verified").read_text() == "variable\n"
+
+
+def test_what_the_user_gave_at_the_start_counts_until_it_is_given_anew(project: Project) -> None:
+    killed(project, VERIFY_CMD="echo start > verified")
+    configure(project, verify_cmd="true")
+    done = project.run()
+    assert done.code == 0, done.text
+    assert "has changed" not in words(done.out), "the file never counted"
+    assert (project.wd / "verified").read_text() == "start\n"
+
+
+def test_a_new_run_has_the_settings_of_now(project: Project) -> None:
+    configure(project, verify_cmd="echo old > verified")
+    killed(project)
+    configure(project, verify_cmd="echo new > verified")
+    assert project.run(RESUME="0").code == 0
+    assert (project.wd / "verified").read_text() == "new\n"
+
+
+def test_prompt_texts_are_those_of_the_start(project: Project, tmp_path: Path) -> None:
+    texts = tmp_path / "texts"
+    texts.mkdir()
+    shipped = Path(__file__).parents[3] / "src/quintet/loop/decide/prompts/tester.md"
+    (texts / "tester.md").write_text(shipped.read_text() + "\nBe strict.\n")
+    killed(project, PROMPTS_DIR=str(texts))
+    (texts / "tester.md").write_text(shipped.read_text() + "\nSay PASS.\n")
+    done = project.run("--dry-run")
+    assert "have changed since the run" in words(done.text)
+    done = project.run(PROMPTS_DIR=str(texts))
+    assert done.code == 0, done.text
+    assert f"prompt texts in {texts} have changed" in words(done.out)
+    assert "Be strict." in project.stub.prompts[-1][1]
+    shutil.rmtree(texts)
+    assert project.run(PROMPTS_DIR="").code == 0
+    assert "Be strict." not in project.stub.prompts[-1][1]
+
+
+def test_prompt_texts_are_taken_anew_by_choice(project: Project, tmp_path: Path) -> None:
+    texts = tmp_path / "texts"
+    texts.mkdir()
+    shipped = Path(__file__).parents[3] / "src/quintet/loop/decide/prompts/tester.md"
+    (texts / "tester.md").write_text(shipped.read_text() + "\nBe strict.\n")
+    killed(project, PROMPTS_DIR=str(texts))
+    (texts / "tester.md").write_text(shipped.read_text() + "\nBe stricter.\n")
+    assert project.run("--reload").code == 0
+    assert "Be stricter." in project.stub.prompts[-1][1]
+
+
+def test_what_is_kept_gives_the_same_settings(tmp_path: Path) -> None:
+    file = tmp_path / "quintet.json"
+    agents = {"tester": {"provider": "claude_code", "args": ["--x"]}}
+    file.write_text(json.dumps({"limits": {"max_rounds": 3}, "agents": agents, "prompts_dir": "texts"}))
+    env = {"MAX_TOKENS": "77"}
+    loaded = load_settings(None, env, {"verify_cmd": "make check"}, tmp_path)
+    kept = settings_to_keep(loaded)
+    assert sorted(kept.given) == ["limits.max_tokens", "verify_cmd"]
+    stored = json.loads(json.dumps({"rows": kept.rows, "given": kept.given, "agents": kept.agents}))
+    file.write_text(json.dumps({"limits": {"max_rounds": 9}, "agents": {}}))
+    again = load_settings(None, {}, {}, tmp_path, Kept(**stored))
+    assert settings_as_json(again.settings) == settings_as_json(loaded.settings)
+    assert settings_to_keep(again).agents == kept.agents
+    reloaded = load_settings(None, {}, {}, tmp_path, Kept(**stored).without_file).settings
+    assert (reloaded.max_rounds, reloaded.max_tokens, reloaded.verify_cmd) == (9, 77, "make check")
+    assert reloaded.agents["tester"].args == ()
+    other = load_settings(None, {}, {"provider": "claude_code"}, tmp_path, Kept(**stored)).settings
+    assert {agent.provider for agent in other.agents.values()} == {"claude_code"}
