@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from quintet.config import Settings
-from quintet.loop.decide.checks import CheckResult
+from quintet.loop.decide.checks import CheckOutcome
 from quintet.loop.decide.flow import apply, first_state
 from quintet.loop.decide.flow import next_step as following
 from quintet.loop.decide.prompts import Prompts
@@ -105,7 +105,7 @@ def play(
         if isinstance(step, Verify):
             played.verified += step.when is When.AFTER_PASS
             code = red if step.when is When.START else exit_code
-            outcome = ChecksEnded((CheckResult(step.checks[0], code, "output of the command"),))
+            outcome = ChecksEnded((CheckOutcome(step.checks[0], code, "output of the command"),))
         elif isinstance(step, FollowUp):
             outcome = FollowUpEnded(FollowUpResult.DONE) if step.mark else Marked("a mark")
         else:

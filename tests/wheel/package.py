@@ -51,11 +51,11 @@ class Package:
 
 
 def fill_in(task: Path, explore: str, scenario: str) -> None:
-    """Do what a user does with the blanks of a new task file."""
+    """Do what a user does with the blanks of a new task file; its check is deleted."""
     lines = task.read_text(encoding="utf-8").splitlines()
     kept = [line for line in lines if "<<fill in:" not in line]
     at = kept.index("*** SCENARIO TEST ***")
-    task.write_text("\n".join([*kept[:at], explore, *kept[at:], scenario]) + "\n", encoding="utf-8")
+    task.write_text("\n".join([*kept[:at], explore, kept[at], scenario]) + "\n", encoding="utf-8")
 
 
 def _do(command: list[str]) -> None:

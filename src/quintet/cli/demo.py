@@ -20,7 +20,7 @@ What happened: the analyst wrote an OpenSpec change, and its peer asked for
 more. The programmer's first slug.py passed its own test and its review, but the
 tester ran check.sh, and it failed. The evidence went back, and the second
 slug.py passed. The words were scripted, the work was not: the verdict is the
-exit code of check.sh.
+exit code of check.sh, which Quintet ran too after the tester's PASS.
 """
 
 

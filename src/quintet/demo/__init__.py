@@ -53,6 +53,7 @@ def _settings(folder: Path) -> dict[str, Any]:
         "provider": "scripted",
         "agents": {role.name: script for role in ROLES},
         "prompt_file": str(folder / TASK_FILE),
+        "guard": {"protect": ["check.sh", "titles.txt"]},
         "limits": {"poll_seconds": 0.5},
         "cleanup_on_exit": True,
         "post_processing": {"git_commit": True, "git_commit_comment": "Turn titles into slugs"},

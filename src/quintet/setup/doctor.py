@@ -12,6 +12,7 @@ from quintet.api.quintet_backend import backend_of
 from quintet.config import Settings, find_config, load_settings
 from quintet.errors import ApiError, ConfigError, ProfileError, Refused, ServerError, StateError
 from quintet.layout import CONFIG_FILE
+from quintet.loop.decide.checks import all_checks
 from quintet.loop.decide.lint import lint
 from quintet.loop.decide.prompts.own import faults_of
 from quintet.loop.decide.state import Status
@@ -22,6 +23,7 @@ from quintet.program import program
 from quintet.server.http.client import client_for
 from quintet.server.profiles import load_profile
 from quintet.setup import openspec
+from quintet.setup.check_files import advice, unprotected
 from quintet.setup.checks import CheckResult, Level, failure, ok, warning
 from quintet.setup.leftovers import count_leftovers
 from quintet.setup.machine_checks import check_agents, check_git, check_sockets, check_starts, check_tmux
@@ -55,6 +57,7 @@ def examine(
     yield _project(settings)
     yield from _openspec(settings)
     yield from _task(settings)
+    yield from _checks(settings)
     yield _run(settings)
     yield _leftovers(settings)
 
@@ -142,6 +145,14 @@ def _task(settings: Settings) -> Iterator[CheckResult]:
         yield bad("task", found, f"correct it; {program()} lint {settings.prompt_file or 'TASK.md'} looks again")
     if not findings:
         yield ok("task", source)
+
+
+def _checks(settings: Settings) -> Iterator[CheckResult]:
+    """Where a check of the task or the project's command names a file that agents may change."""
+    found = unprotected(all_checks(settings.prompt, settings), settings)
+    if found:
+        names = f"the checks name {', '.join(found)}, which agents may change"
+        yield warning("checks", names, f"if they rely on it: {advice(found.values())}")
 
 
 def _run(settings: Settings) -> CheckResult:

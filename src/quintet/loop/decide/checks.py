@@ -34,7 +34,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class CheckResult:
+class CheckOutcome:
     """How a check has ended."""
 
     check: Check
@@ -75,7 +75,7 @@ def all_checks(task: str, settings: Settings) -> tuple[Check, ...]:
     return (*task_checks(task), *([Check(title, command)] if command else []))
 
 
-def passes_already(results: Sequence[CheckResult]) -> str:
+def passes_already(results: Sequence[CheckOutcome]) -> str:
     """That checks prove nothing, because they succeed before anything is done."""
     titles = " and ".join(result.check.words for result in results)
     succeed, prove = ("succeed", "they prove") if results[1:] else ("succeeds", "it proves")
@@ -83,6 +83,6 @@ def passes_already(results: Sequence[CheckResult]) -> str:
     return f"{titles} {succeed} before anything is done, so {prove} nothing about this task{advice}"
 
 
-def refuted(why: str, failed: CheckResult) -> str:
+def refuted(why: str, failed: CheckOutcome) -> str:
     """The test report that a failed check stands for."""
     return f"RESULT: FAIL\nEVIDENCE:\n{why} check ended with exit code {failed.exit_code}:\n{failed.evidence}"

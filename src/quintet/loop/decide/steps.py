@@ -9,7 +9,7 @@ from quintet.actions import TurnActions
 from quintet.config import Settings
 from quintet.loop import journal
 from quintet.loop.decide import gate
-from quintet.loop.decide.checks import Check, CheckResult
+from quintet.loop.decide.checks import Check, CheckOutcome
 from quintet.loop.decide.state import Again, Status, TerminalRef
 from quintet.loop.journal import When
 from quintet.roles import Role
@@ -135,12 +135,12 @@ class Retrying:
 class ChecksEnded:
     """The checks have run, up to the first that failed."""
 
-    results: tuple[CheckResult, ...]
+    results: tuple[CheckOutcome, ...]
     sequence: int = 0
     """the number of the last file in the archive"""
 
     @property
-    def last(self) -> CheckResult:
+    def last(self) -> CheckOutcome:
         return self.results[-1]
 
 

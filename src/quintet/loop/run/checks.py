@@ -5,7 +5,7 @@ from typing import Final
 from quintet import command
 from quintet.config import Settings
 from quintet.errors import RunError
-from quintet.loop.decide.checks import RED_STOP, CheckResult, passes_already
+from quintet.loop.decide.checks import RED_STOP, CheckOutcome, passes_already
 from quintet.loop.decide.steps import ChecksEnded, Verify
 from quintet.loop.journal import When
 from quintet.loop.record.store import RunStore
@@ -19,7 +19,7 @@ _WORDS: Final = {
 
 def run_checks(step: Verify, settings: Settings, store: RunStore) -> None:
     """Run one check after the other, up to the first that fails, and fold in how they ended."""
-    results: list[CheckResult] = []
+    results: list[CheckOutcome] = []
     for check in step.checks:
         store.note(f"{_WORDS[step.when]}: {check.words}")
         deferred = store.signals.deferred
@@ -27,7 +27,7 @@ def run_checks(step: Verify, settings: Settings, store: RunStore) -> None:
         with deferred():
             name = _file_name(step, store.state.sequence, len(results) + 1)
             kept = store.responses.keep_output(name, check.script, ended.exit_code, ended.output)
-        results.append(CheckResult(check, ended.exit_code, ended.output, kept.name))
+        results.append(CheckOutcome(check, ended.exit_code, ended.output, kept.name))
         if ended.exit_code:
             break
     at_start = step.when is When.START
