@@ -1,6 +1,7 @@
 """The arrows of the design: who may import whom, and that only one place spells a role's name."""
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -230,3 +231,9 @@ def test_only_one_module_makes_folders() -> None:
         if isinstance(node, ast.Attribute) and node.attr in ("mkdir", "makedirs")
     ]
     assert found == []
+
+
+def test_no_class_name_is_used_twice() -> None:
+    names = Counter(node.name for _, tree in modules() for node in tree.body if isinstance(node, ast.ClassDef))
+    # the plan of a run and that of an undo
+    assert {name for name, count in names.items() if count > 1} <= {"Plan"}

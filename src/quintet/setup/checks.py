@@ -13,7 +13,7 @@ class Level(StrEnum):
 
 
 @dataclass(frozen=True)
-class CheckResult:
+class DoctorFinding:
     """What was checked, what was found, and how to fix it."""
 
     name: str
@@ -22,13 +22,13 @@ class CheckResult:
     fix: str = ""
 
 
-def ok(name: str, found: str) -> CheckResult:
-    return CheckResult(name, Level.OK, found)
+def ok(name: str, found: str) -> DoctorFinding:
+    return DoctorFinding(name, Level.OK, found)
 
 
-def warning(name: str, found: str, fix: str) -> CheckResult:
-    return CheckResult(name, Level.WARNING, found, fix)
+def warning(name: str, found: str, fix: str) -> DoctorFinding:
+    return DoctorFinding(name, Level.WARNING, found, fix)
 
 
-def failure(name: str, found: str, fix: str) -> CheckResult:
-    return CheckResult(name, Level.FAILURE, found, fix)
+def failure(name: str, found: str, fix: str) -> DoctorFinding:
+    return DoctorFinding(name, Level.FAILURE, found, fix)

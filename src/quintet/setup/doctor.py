@@ -24,7 +24,7 @@ from quintet.server.http.client import client_for
 from quintet.server.profiles import load_profile
 from quintet.setup import openspec
 from quintet.setup.check_files import advice, unprotected
-from quintet.setup.checks import CheckResult, Level, failure, ok, warning
+from quintet.setup.checks import DoctorFinding, Level, failure, ok, warning
 from quintet.setup.leftovers import count_leftovers
 from quintet.setup.machine_checks import check_agents, check_git, check_sockets, check_starts, check_tmux
 from quintet.setup.permissions import agent_permissions
@@ -32,7 +32,7 @@ from quintet.setup.permissions import agent_permissions
 
 def examine(
     env: Mapping[str, str], flags: Mapping[str, Any], config_file: Path | None, cwd: Path
-) -> Iterator[CheckResult]:
+) -> Iterator[DoctorFinding]:
     """Run all checks. What another server does itself is not checked here."""
     yield ok("quintet", f"{__version__}, Python {platform.python_version()} at {sys.executable}")
     try:
@@ -62,7 +62,7 @@ def examine(
     yield _leftovers(settings)
 
 
-def _settings(found: Path | None) -> CheckResult:
+def _settings(found: Path | None) -> DoctorFinding:
     if found is None:
         return warning(
             "settings",
@@ -72,7 +72,7 @@ def _settings(found: Path | None) -> CheckResult:
     return ok("settings", str(found))
 
 
-def _server(api: str) -> CheckResult:
+def _server(api: str) -> DoctorFinding:
     try:
         client = client_for(api, "")
     except ServerError as error:
@@ -88,7 +88,7 @@ def _server(api: str) -> CheckResult:
     return ok("server", f"{api} answers")
 
 
-def _profiles(settings: Settings) -> Iterator[CheckResult]:
+def _profiles(settings: Settings) -> Iterator[DoctorFinding]:
     for role, agent in settings.agents.items():
         try:
             load_profile(agent.profile)
@@ -96,12 +96,12 @@ def _profiles(settings: Settings) -> Iterator[CheckResult]:
             yield failure("profiles", f"agents.{role}.profile: {error}", f"{program()} profiles list shows them")
 
 
-def _permissions(settings: Settings) -> Iterator[CheckResult]:
+def _permissions(settings: Settings) -> Iterator[DoctorFinding]:
     if found := agent_permissions(settings):
-        yield CheckResult("permissions", Level.OK, found.summary, found.change)
+        yield DoctorFinding("permissions", Level.OK, found.summary, found.change)
 
 
-def _prompts(settings: Settings) -> Iterator[CheckResult]:
+def _prompts(settings: Settings) -> Iterator[DoctorFinding]:
     if not settings.prompts_dir:
         return
     faults = list(faults_of(settings.prompts_dir))
@@ -111,13 +111,13 @@ def _prompts(settings: Settings) -> Iterator[CheckResult]:
         yield ok("prompts", f"your own ones in {settings.prompts_dir}")
 
 
-def _project(settings: Settings) -> CheckResult:
+def _project(settings: Settings) -> DoctorFinding:
     if not os.access(settings.wd, os.R_OK | os.W_OK | os.X_OK):
         return failure("project", f"{settings.wd} is not writable", "make it writable")
     return ok("project", str(settings.wd))
 
 
-def _openspec(settings: Settings) -> Iterator[CheckResult]:
+def _openspec(settings: Settings) -> Iterator[DoctorFinding]:
     release = openspec.version()
     if not release:
         yield warning("openspec", "not installed; the analyst needs it", openspec.INSTALL)
@@ -133,7 +133,7 @@ def _openspec(settings: Settings) -> Iterator[CheckResult]:
         yield ok("openspec", f"{release}, set up in this project")
 
 
-def _task(settings: Settings) -> Iterator[CheckResult]:
+def _task(settings: Settings) -> Iterator[DoctorFinding]:
     if not settings.prompt.strip():
         yield ok("task", f'none in the settings; {program()} run TASK.md names one, {program()} new "..." begins one')
         return
@@ -147,7 +147,7 @@ def _task(settings: Settings) -> Iterator[CheckResult]:
         yield ok("task", source)
 
 
-def _checks(settings: Settings) -> Iterator[CheckResult]:
+def _checks(settings: Settings) -> Iterator[DoctorFinding]:
     """Where a check of the task or the project's command names a file that agents may change."""
     found = unprotected(all_checks(settings.prompt, settings), settings)
     if found:
@@ -155,7 +155,7 @@ def _checks(settings: Settings) -> Iterator[CheckResult]:
         yield warning("checks", names, f"if they rely on it: {advice(found.values())}")
 
 
-def _run(settings: Settings) -> CheckResult:
+def _run(settings: Settings) -> DoctorFinding:
     if who := worker(settings.wd):
         told = f"one is running here ({who})"
         return failure("run", told, f"{program()} watch shows it; another can start when it has ended")
@@ -178,12 +178,12 @@ def _run(settings: Settings) -> CheckResult:
     )
 
 
-def _no_resume(settings: Settings, reason: str) -> CheckResult | None:
+def _no_resume(settings: Settings, reason: str) -> DoctorFinding | None:
     """A failure where the settings demand a resume and there is nothing to resume."""
     return failure("run", f"cannot resume: {reason}", "unset RESUME") if settings.resume and reason else None
 
 
-def _leftovers(settings: Settings) -> CheckResult:
+def _leftovers(settings: Settings) -> DoctorFinding:
     dead, ended = count_leftovers(settings.wd)
     if ended:
         found = f"the terminals of {ended} ended run{'s' if ended > 1 else ''} are still open"

@@ -18,17 +18,17 @@ from quintet.providers.scripted.scenario import load_role_script
 from quintet.roles import ROLES
 from quintet.server.state_folder import StateFolder
 from quintet.server.terminal.direct_access import tmux_version
-from quintet.setup.checks import CheckResult, failure, ok, warning
+from quintet.setup.checks import DoctorFinding, failure, ok, warning
 
 
-def check_tmux() -> CheckResult:
+def check_tmux() -> DoctorFinding:
     try:
         return ok("tmux", f"{tmux_version()} at {shutil.which('tmux')}")
     except ServerError as error:
         return failure("tmux", str(error), "install tmux 3.2 or later")
 
 
-def check_sockets() -> CheckResult:
+def check_sockets() -> DoctorFinding:
     """Check the folder of the sockets."""
     try:
         return ok("sockets", f"in {StateFolder().root}")
@@ -36,7 +36,7 @@ def check_sockets() -> CheckResult:
         return failure("sockets", str(error), "set XDG_STATE_HOME to a folder of yours")
 
 
-def check_git(wd: Path) -> CheckResult:
+def check_git(wd: Path) -> DoctorFinding:
     said = (git.answer(Path(os.sep), "--version") or "").removeprefix("git version ")
     if not said:
         return warning("git", "not installed", "install git; without it changes cannot be shown or undone")
@@ -45,7 +45,7 @@ def check_git(wd: Path) -> CheckResult:
     return ok("git", said)
 
 
-def check_agents(env: Mapping[str, str], needed: Collection[str]) -> Iterator[CheckResult]:
+def check_agents(env: Mapping[str, str], needed: Collection[str]) -> Iterator[DoctorFinding]:
     """Check each agent CLI; those that the settings name must be installed."""
     for name in REGISTERED:
         provider = find_provider(name)
@@ -57,7 +57,7 @@ def check_agents(env: Mapping[str, str], needed: Collection[str]) -> Iterator[Ch
             yield _scripted(name, env)
 
 
-def check_starts(env: Mapping[str, str], settings: Settings) -> Iterator[CheckResult]:
+def check_starts(env: Mapping[str, str], settings: Settings) -> Iterator[DoctorFinding]:
     """Start each agent CLI with the flags that a run gives it."""
     tried: set[tuple[object, ...]] = set()
     for role, agent in settings.agents.items():
@@ -76,7 +76,7 @@ def check_starts(env: Mapping[str, str], settings: Settings) -> Iterator[CheckRe
             yield failure(agent.provider, f"{role}: it does not start: {last_lines(refused.said)}", refused.mend)
 
 
-def _agent(provider: Provider, env: Mapping[str, str], *, is_needed: bool) -> CheckResult:
+def _agent(provider: Provider, env: Mapping[str, str], *, is_needed: bool) -> DoctorFinding:
     program = shutil.which(provider.registration.program, path=env.get("PATH"))
     if not is_needed:
         return ok(provider.name, f"{f'at {program}' if program else 'not installed'}; the settings do not name it")
@@ -102,7 +102,7 @@ def _agent(provider: Provider, env: Mapping[str, str], *, is_needed: bool) -> Ch
     return ok(provider.name, said)
 
 
-def _scripted(name: str, env: Mapping[str, str]) -> CheckResult:
+def _scripted(name: str, env: Mapping[str, str]) -> DoctorFinding:
     scenario = env.get(SCENARIO_VARIABLE, "")
     if scenario and not Path(scenario).is_file():
         return failure(

@@ -1,6 +1,6 @@
 """How the server drives Claude Code."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 from quintet.actions import TurnActions
 from quintet.api.status import TerminalStatus
 from quintet.providers import editor
-from quintet.providers.base import Dialog, Launch, LaunchPlan, Login, Provider, StartRefused, TurnRecord
+from quintet.providers.base import Dialog, Login, Provider, TurnRecord
 from quintet.providers.claude_code import CLAUDE_CODE, dialogs, launch, screen
 from quintet.providers.claude_code.actions import Transcripts
 from quintet.providers.claude_code.record import Hooks, TranscriptTurn, read_hook, read_transcript
@@ -38,29 +38,23 @@ class ClaudeCodeProvider(Provider):
     commands: ClassVar[frozenset[str]] = frozenset({"/rename", "/exit", "/quit"})
     accept_key: ClassVar[str] = "1"
 
-    def launch(self, launch_: Launch) -> LaunchPlan:
-        return launch.plan(launch_)
-
-    def sets_permissions(self, args: Sequence[str]) -> bool:
-        return launch.sets_permissions(args)
-
-    def try_flags(self, launch_: Launch) -> StartRefused | None:
-        return launch.try_flags(launch_)
+    sets_permissions = staticmethod(launch.sets_permissions)
+    try_flags = staticmethod(launch.try_flags)
+    read_screen = staticmethod(screen.read_screen)
+    asks_for_permission = staticmethod(dialogs.asks_for_permission)
+    read_reply = staticmethod(screen.read_reply)
+    launch = staticmethod(
+        launch.plan
+    )  # the last one: from here on the class body has this under the name of the module
 
     def login(self, program: str, env: Mapping[str, str]) -> Login:  # noqa: ARG002 - the hook's signature
         found = launch.has_login(env) or any(env.get(name) for name in KEYS)
         return Login.FOUND if found else Login.NOT_SEEN
 
-    def read_screen(self, screen_: Screen) -> TerminalStatus:
-        return screen.read_screen(screen_)
-
     def startup_dialog(self, screen_: Screen, folder: Path) -> Dialog | None:
         has_login = (folder / launch.LOGIN_FILE).exists()
         known = (*dialogs.KNOWN, dialogs.KEY_OR_LOGIN if has_login else dialogs.KEY_ALONE)
         return find_startup_dialog(screen_.text, screen.read_screen(screen_), known, dialogs.OTHER)
-
-    def asks_for_permission(self, text: str) -> bool:
-        return dialogs.asks_for_permission(text)
 
     def dismiss_keys(self, screen_: Screen) -> tuple[str, ...]:
         if screen.read_screen(screen_) is not TerminalStatus.WAITING_USER_ANSWER:
@@ -74,9 +68,6 @@ class ClaudeCodeProvider(Provider):
 
     def holds_draft(self, screen_: Screen, pasted: str) -> bool:
         return super().holds_draft(screen_, pasted) or screen.shows_part_of(screen_, pasted)
-
-    def read_reply(self, text: str) -> str:
-        return screen.read_reply(text)
 
     def record_position(self, folder: Path) -> int:
         return size_of(folder / launch.HOOKS_FILE)

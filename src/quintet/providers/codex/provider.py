@@ -1,14 +1,12 @@
 """How the server drives Codex."""
 
 import re
-from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Final
 
 from quintet.actions import TurnActions
-from quintet.api.status import TerminalStatus
-from quintet.providers.base import Dialog, Launch, LaunchPlan, Login, Provider, StartRefused, TurnRecord
+from quintet.providers.base import Dialog, Provider, TurnRecord
 from quintet.providers.codex import CODEX, dialogs, launch, screen
 from quintet.providers.codex.actions import RolloutCalls, read_call
 from quintet.providers.codex.login import find_login
@@ -34,31 +32,21 @@ class CodexProvider(Provider):
     commands: ClassVar[frozenset[str]] = frozenset({"/rename", "/quit", "/exit"})
     exit_command: ClassVar[str] = "/quit"
 
-    def launch(self, launch_: Launch) -> LaunchPlan:
-        return launch.plan(launch_)
-
-    def sets_permissions(self, args: Sequence[str]) -> bool:
-        return launch.sets_permissions(args)
-
-    def try_flags(self, launch_: Launch) -> StartRefused | None:
-        return launch.try_flags(launch_)
-
-    def login(self, program: str, env: Mapping[str, str]) -> Login:
-        return find_login(program, env)
-
-    def read_screen(self, screen_: Screen) -> TerminalStatus:
-        return screen.read_screen(screen_)
-
-    def screen_overrides_record(self, screen_: Screen) -> bool:
-        return screen.screen_overrides_record(screen_)
+    sets_permissions = staticmethod(launch.sets_permissions)
+    try_flags = staticmethod(launch.try_flags)
+    login = staticmethod(find_login)
+    read_screen = staticmethod(screen.read_screen)
+    screen_overrides_record = staticmethod(screen.screen_overrides_record)
+    asks_for_permission = staticmethod(dialogs.asks_for_permission)
+    read_reply = staticmethod(screen.read_reply)
+    launch = staticmethod(
+        launch.plan
+    )  # the last one: from here on the class body has this under the name of the module
 
     def startup_dialog(self, screen_: Screen, folder: Path) -> Dialog | None:  # noqa: ARG002 - the hook's signature
         if dialogs.is_starting(screen_.text):
             return Dialog()
         return find_startup_dialog(screen_.text, screen.read_screen(screen_), dialogs.KNOWN, dialogs.OTHER)
-
-    def asks_for_permission(self, text: str) -> bool:
-        return dialogs.asks_for_permission(text)
 
     def escape(self, message: str) -> str:
         """Keep the first word from being a command, and the last from opening a list that would take the Enter.
@@ -72,9 +60,6 @@ class CodexProvider(Provider):
 
     def holds_draft(self, screen_: Screen, pasted: str) -> bool:
         return super().holds_draft(screen_, pasted.removeprefix(INVISIBLE))
-
-    def read_reply(self, text: str) -> str:
-        return screen.read_reply(text)
 
     def record_position(self, folder: Path) -> int:
         follower = _followers(folder).find()
