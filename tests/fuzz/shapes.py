@@ -123,7 +123,9 @@ def _files() -> Iterator[Case]:
     yield Case("config files", "many keys", partial(keys, twin=False))
     yield Case("config files", "a twin among many keys", partial(keys, twin=True))
     yield from _texts("config files", config, ("[", "{", '{"prompt":', '"', "\\", "1", " "))
-    yield from _texts("task files", task, ("*", "*** ", "S\n", "*** scenario test\n", "*** SCENARIO TEST ***x\n", "\r"))
+    blocks = ("~", "`", "- ", "1. ", "- a\n ", " - ~~~verify\n", "```verify\n", "```verify\nx\n```\n", "~~~ verify ")
+    lines = ("*", "*** ", "S\n", "*** scenario test\n", "*** SCENARIO TEST ***x\n", "\r")
+    yield from _texts("task files", task, (*lines, *blocks))
     state = '{"outputs": {"analyst": "%s"}, "feedback": "%s"}'
     yield Case(
         "state files",

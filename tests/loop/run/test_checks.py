@@ -1,14 +1,16 @@
 """Checks as users see them: the real command against a scripted server, with real scripts."""
 
 import os
+import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from quintet.roles import PROGRAMMER
+from quintet.roles import PROGRAMMER, TESTER
 from tests.stub.project import ONE_PASS, RETRY, Project, project_in, until
-from tests.stub.replies import PROGRAMMER_SUMMARY, TASK
+from tests.stub.replies import PASS, PROGRAMMER_SUMMARY, TASK
 from tests.stub.server import Turn
 
 
@@ -68,6 +70,11 @@ def test_a_check_that_does_not_end_is_a_fail(project: Project) -> None:
 # -- before the first prompt
 
 
+def warnings(project: Project) -> list[str]:
+    """What was said of checks."""
+    return [event["text"] for event in project.events("warned") if "before anything is done" in event["text"]]
+
+
 def test_a_check_that_fails_at_the_start_is_what_it_should_be(project: Project) -> None:
     """It is run once: the run that is stopped and goes on does not run it again."""
     project.stub.script[PROGRAMMER] = [Turn(None)]
@@ -80,7 +87,7 @@ def test_a_check_that_fails_at_the_start_is_what_it_should_be(project: Project) 
     (checked,) = project.events("checked")
     assert (checked["when"], checked["command"], checked["exit_code"]) == ("start", "verify block 1", 1)
     assert "ran >> runs" in (project.archive / checked["file"]).read_text()
-    assert not project.events("warned")
+    assert not warnings(project)
     (project.wd / "flag").touch()
     project.response_file(PROGRAMMER).write_text(PROGRAMMER_SUMMARY, encoding="utf-8")
     done = project.run(PROMPT=scenario(script))
@@ -92,8 +99,8 @@ def test_a_check_that_fails_at_the_start_is_what_it_should_be(project: Project) 
 def test_a_check_that_passes_already_is_a_warning(project: Project) -> None:
     done = project.run(PROMPT=scenario("echo so far so good"), VERIFY_CMD="touch ran && rm ran-not")
     assert done.code == 1
-    (warned,) = project.events("warned")
-    assert warned["text"].startswith("verify block 1 succeeds before anything is done")
+    (warned,) = warnings(project)
+    assert warned.startswith("verify block 1 succeeds before anything is done")
     assert [event["command"] for event in project.events("checked")] == ["verify block 1"]
 
 
@@ -125,7 +132,7 @@ def test_the_check_at_the_start_can_be_left_out(project: Project) -> None:
     assert done.code == 0
     assert (project.wd / "runs").read_text() == "ran\n"
     assert not project.events("checked")
-    assert not project.events("warned")
+    assert not warnings(project)
 
 
 def test_a_check_at_the_start_that_is_interrupted_leaves_nothing_behind(project: Project) -> None:
@@ -135,6 +142,14 @@ def test_a_check_at_the_start_that_is_interrupted_leaves_nothing_behind(project:
     assert process.wait() == 143
     with pytest.raises(ProcessLookupError):
         os.kill(int((project.wd / "pid").read_text()), 0)
+    assert not project.stub.of("POST", "/sessions")
+
+
+def test_a_check_that_no_shell_can_read_is_told_before_any_terminal_exists(project: Project) -> None:
+    """It would fail in every round, whatever is built."""
+    done = project.run(PROMPT=scenario("if true; then\necho it has no end"))
+    assert done.code == 1
+    assert "verify block 1 is no script that sh can read" in done.text
     assert not project.stub.of("POST", "/sessions")
 
 
@@ -167,3 +182,51 @@ def test_the_checks_run_again_after_the_pass(project: Project) -> None:
 def test_without_a_check_the_tester_is_asked_at_once(project: Project) -> None:
     assert project.run(VERIFY_FIRST="1", RED_FIRST="stop").code == 0
     assert project.roles == list(ONE_PASS)
+
+
+def test_a_check_before_the_test_that_a_kill_has_ended_is_run_again(project: Project) -> None:
+    script = "echo ran >> runs\ntest $(wc -l < runs) -ge 3 || { echo $$ > pid; exec sleep 600; }"
+    process = project.start(PROMPT=scenario(script), VERIFY_FIRST="1", RED_FIRST="off")
+    until(lambda: (project.wd / "pid").exists() and (project.wd / "pid").read_text().strip(), "the check's process")
+    process.kill()
+    process.wait()
+    os.kill(int((project.wd / "pid").read_text()), signal.SIGKILL)
+    (project.wd / "runs").write_text("1\n2\n")
+    done = project.run(PROMPT=scenario(script), VERIFY_FIRST="1", RED_FIRST="off")
+    assert done.code == 0, done.text
+    assert project.roles == list(ONE_PASS), "no agent is asked twice"
+    assert [event["exit_code"] for event in project.events("checked")] == [0]
+
+
+# -- with the guard
+
+
+def test_checks_see_the_tree_as_the_guard_has_put_it_right(project: Project) -> None:
+    """The tester makes the file that the check asks for: it goes, and so does the PASS."""
+    repository(project)
+    made = project.wd / "built"
+    project.stub.script[TESTER] = [Turn(PASS, act=made.touch)]
+    done = project.run(PROMPT=scenario("test -e built"), MAX_ROUNDS="1")
+    assert done.code == 1
+    assert [event["exit_code"] for event in project.events("verified")] == [1]
+
+
+def test_a_protected_check_that_the_programmer_weakens_is_run_as_it_was(project: Project) -> None:
+    (project.wd / "check.sh").write_text("exit 1\n")
+    repository(project)
+
+    def weaken() -> None:
+        (project.wd / "check.sh").write_text("true\n")
+
+    project.stub.script[PROGRAMMER] = [Turn(PROGRAMMER_SUMMARY, act=weaken)]
+    task = scenario("sh check.sh")
+    assert project.run(PROMPT=task, MAX_ROUNDS="1", PROTECT="check.sh").code == 1
+    assert (project.wd / "check.sh").read_text() == "exit 1\n"
+    assert project.run(PROMPT=task, MAX_ROUNDS="1").code == 0, "nothing protects it"
+
+
+def repository(project: Project) -> None:
+    """Make the project one, with all that is there in a commit."""
+    name = ("-c", "user.name=T", "-c", "user.email=t@localhost")
+    for words in (("init", "--quiet"), ("add", "--all"), (*name, "commit", "--quiet", "--allow-empty", "-m", "first")):
+        subprocess.run(["git", *words], cwd=project.wd, check=True, capture_output=True)

@@ -12,7 +12,7 @@ INFO: Final = "verify"
 LONGEST_SCRIPT: Final = 100_000
 """bytes; a shell takes no longer argument"""
 _ITEM: Final = re.compile(r"(?:[-*+]|\d{1,9}[.)])( {1,4})(?=\S)")
-_LOOKS_LIKE_ONE: Final = re.compile(rf"[ \t>*+\-\d.)]*+(?:`{{3,}}|~{{3,}})[^`\n]*\b{INFO}\b", re.IGNORECASE)
+_LOOKS_LIKE_ONE: Final = re.compile(rf"[ \t>*+\-\d.)]*+(?:`{{3,}}+|~{{3,}}+)[^`\n]*\b{INFO}\b", re.IGNORECASE)
 _DEEPEST: Final = 3
 """columns by which a fence may be indented; with more it is a line of code"""
 _MOST_LISTS: Final = 100

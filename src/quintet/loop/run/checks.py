@@ -19,6 +19,8 @@ _WORDS: Final = {
 
 def run_checks(step: Verify, settings: Settings, store: RunStore) -> None:
     """Run one check after the other, up to the first that fails, and fold in how they ended."""
+    if step.when is When.START:
+        _refuse_unreadable(step, settings)
     results: list[CheckOutcome] = []
     for check in step.checks:
         store.note(f"{_WORDS[step.when]}: {check.words}")
@@ -35,6 +37,14 @@ def run_checks(step: Verify, settings: Settings, store: RunStore) -> None:
     store.fold(step, done)
     if at_start and done.last.passed and settings.red_first == RED_STOP:
         raise RunError(f"{passes_already(results)}; change it so that it fails now, or set RED_FIRST=warn")
+
+
+def _refuse_unreadable(step: Verify, settings: Settings) -> None:
+    """Refuse a script that no shell can read: it would fail in every round, whatever is built."""
+    for check in (check for check in step.checks if check.is_block):
+        read = command.run(("sh", "-n", "-c", check.script), settings.wd, settings.response_timeout)
+        if read.exit_code:
+            raise RunError(f"{check.title} is no script that sh can read: {read.last_line}")
 
 
 def _file_name(step: Verify, sequence: int, number: int) -> str:
