@@ -1,5 +1,6 @@
 """The options `--scenarios` and `--unit`, and a state directory for each test."""
 
+import gc
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,6 +47,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out what is marked as slow, and hold the rest to the rule."""
     if config.getoption("--unit"):
         forbid_processes_and_sockets()
+        gc.freeze()  # modules and tests stay, so there is no use in looking through them again and again
+        gc.set_threshold(50_000)
         items[:] = [item for item in items if item.get_closest_marker("slow") is None]
 
 
