@@ -8,13 +8,14 @@ import pytest
 from tests.fast_lane import TESTS, in_fast_lane
 
 
-@pytest.mark.parametrize("module", ["loop/test_flow.py", "watch/test_report.py", "test_prose.py"])
+@pytest.mark.parametrize("module", ["loop/decide/test_flow.py", "watch/test_report.py", "test_prose.py"])
 def test_modules_that_import_nothing_that_waits_are_taken(module: str) -> None:
+    assert (TESTS / module).is_file()
     assert in_fast_lane(TESTS / module)
 
 
 @pytest.mark.parametrize(
-    "module", ["test_fast_lane.py", "loop/test_signals.py", "server/test_status.py", "test_load.py"]
+    "module", ["test_fast_lane.py", "loop/record/test_signals.py", "server/test_status.py", "test_load.py"]
 )
 def test_modules_that_wait_by_themselves_or_through_helper_conftest_or_tool_are_left_out(module: str) -> None:
     assert not in_fast_lane(TESTS / module)
