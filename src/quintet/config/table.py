@@ -96,7 +96,10 @@ class Settings:
         "project_test_cmd", Text(), "", "the command that runs the project's tests, for the programmer and its reviewer"
     )
     verify_cmd: str = _row(
-        "verify_cmd", Text(), "", "a command that Quintet runs after a PASS; only its exit code 0 confirms the PASS"
+        "verify_cmd",
+        Text(),
+        "",
+        "a command that Quintet runs after a PASS and the task's `verify` blocks; only exit code 0 confirms the PASS",
     )
     start_agent: str = _row(
         "start_agent",

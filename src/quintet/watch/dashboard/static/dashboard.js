@@ -4,7 +4,7 @@
 const $ = (id) => document.getElementById(id);
 /** A role as people read it, with a capital to begin with. */
 const named = (role) => role[0].toUpperCase() + role.slice(1).replaceAll("_", " ");
-const TABS = [["reply", "Response"], ["actions", "What it did"], ["output", "Your command's output"], ["prompt", "Prompt as sent"], ["left", "Left out of the prompt"]];
+const TABS = [["reply", "Response"], ["actions", "What it did"], ["output", "Output of the checks"], ["prompt", "Prompt as sent"], ["left", "Left out of the prompt"]];
 const TIMELINE_MILLISECONDS = 3000;
 const STATUS_CLASSES = { PASS: "good", FAIL: "bad", STOPPED: "again", GONE: "again" };
 const view = {
