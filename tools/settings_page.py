@@ -41,7 +41,7 @@ ENVIRONMENT: Final = """\
 |---|---|
 | `QUINTET_TOKEN` | the secret of a terminal server: `quintet serve` asks for it, `quintet run` with `API` sends it |
 | `QUINTET_SCENARIO` | the script of the `scripted` agents, an absolute path ([tutorial](tutorial.md)) |
-| `XDG_STATE_HOME` | folder of the runs' records and the terminals' sockets (if that is too long: in `/tmp`) |
+| `XDG_STATE_HOME` | folder of runs' records and terminals' sockets; default: `~/.local/state`, for long paths `/tmp` |
 """
 
 

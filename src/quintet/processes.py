@@ -6,6 +6,8 @@ psutil asks the kernel, so that it works on Linux, macOS and the BSDs alike.
 import os
 import signal
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -43,6 +45,17 @@ def start_time(pid: int) -> str:
         return ""
 
 
+def started_at(pid: int) -> float:
+    """When a process was started, by the clock of `now_of_starts`; 0 if it is gone."""
+    word = start_time(pid) or "0"
+    return int(word) / os.sysconf("SC_CLK_TCK") if word.isdecimal() else float(word)
+
+
+def now_of_starts() -> float:
+    """The present by the clock that processes' starts are told by: on Linux, seconds since the system's start."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.time()
+
+
 def children_of(pid: int) -> list[int]:
     """The processes that a process has started and that still exist."""
     try:
@@ -65,6 +78,15 @@ def end_groups(pids: list[int], seconds: float = 1.0) -> None:
     for pid in pids:
         signal_group(pid, signal.SIGKILL)
     _wait_for_end(pids, KILLED_SECONDS)
+
+
+def end_processes(processes: Sequence[psutil.Process], seconds: float) -> None:
+    """Ask processes to end, and kill those that do not within so many seconds."""
+    for end in (psutil.Process.terminate, psutil.Process.kill):
+        for process in processes:
+            with suppress(psutil.Error):  # it has ended meanwhile; psutil knows a later one with its number
+                end(process)
+        _wait_for_end([process.pid for process in processes], seconds)
 
 
 def _wait_for_end(pids: list[int], seconds: float) -> None:

@@ -52,7 +52,7 @@ DEFAULTS = {
     "notifications.ntfy_url": "https://ntfy.sh", "cleanup_on_exit": False, "resume": None,
     "limits.max_tokens": 0, "prices": None, "limits.max_limit_wait": 21600.0, "handoff.recover_terminals": True,
     "guard.mode": "restore", "guard.protect": [], "guard.allow": [],
-    "guard.require_actions": True, "guard.red_first": "warn", "guard.verify_first": False,
+    "guard.require_actions": True, "guard.end_strays": True, "guard.red_first": "warn", "guard.verify_first": False,
     "prompts_dir": "", "progress_seconds": 60.0,
 }  # fmt: skip
 VARIABLES = {
@@ -64,7 +64,7 @@ VARIABLES = {
     "POST_OPENSPEC_ARCHIVE", "POST_GIT_COMMIT", "POST_GIT_COMMIT_COMMENT", "NTFY_TOPIC", "NTFY_URL",
     "GUARD", "PROTECT", "GUARD_ALLOW",
     "REQUIRE_ACTIONS", "CLEANUP_ON_EXIT", "RESUME", "STATE_FILE", "MAX_TOKENS", "PRICES", "RECOVER_TERMINALS",
-    "MAX_LIMIT_WAIT", "PROMPTS_DIR", "PERMISSIONS", "PROGRESS_SECONDS", "RED_FIRST", "VERIFY_FIRST",
+    "MAX_LIMIT_WAIT", "PROMPTS_DIR", "PERMISSIONS", "PROGRESS_SECONDS", "RED_FIRST", "VERIFY_FIRST", "END_STRAYS",
 }  # fmt: skip
 
 

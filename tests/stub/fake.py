@@ -92,6 +92,9 @@ class FakeBackend:
 
     def forget_terminal(self, terminal_id: str) -> None: ...
 
+    def end_strays(self, session_name: str, but: str = "") -> dict[str, list[str]]:  # noqa: ARG002
+        return {}
+
     def delete_session(self, session_name: str) -> None: ...
 
     def check_token(self) -> None: ...

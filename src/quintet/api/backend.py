@@ -119,6 +119,9 @@ class Backend(Protocol):
     def forget_terminal(self, terminal_id: str) -> None:
         """End a terminal and remove what is left of it, where the server keeps anything."""
 
+    def end_strays(self, session_name: str, but: str = "") -> dict[str, list[str]]:
+        """End what finished turns have left running, of all terminals but one; by terminal, the commands."""
+
     def delete_session(self, session_name: str) -> None:
         """End a session and all its terminals; one that is gone already is no error."""
 

@@ -97,6 +97,10 @@ class CaoBackend:
     def forget_terminal(self, terminal_id: str) -> None:
         """CAO keeps nothing of a terminal that has ended."""
 
+    def end_strays(self, session_name: str, but: str = "") -> dict[str, list[str]]:  # noqa: ARG002
+        """CAO knows nothing of what its terminals have started."""
+        return {}
+
     def delete_session(self, session_name: str) -> None:
         try:
             self._client.request("DELETE", f"/sessions/{quote(sendable(session_name), safe='')}")

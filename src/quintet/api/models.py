@@ -121,6 +121,13 @@ class Success(BaseModel):
     success: bool = True
 
 
+class StraysEnded(BaseModel):
+    """What finished turns had left running, and was ended."""
+
+    ended: dict[str, list[str]] = {}
+    """by terminal, the commands"""
+
+
 class SessionDeleted(BaseModel):
     """A session has ended."""
 

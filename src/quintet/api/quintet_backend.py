@@ -2,11 +2,12 @@
 
 import secrets
 from typing import Any, Final
+from urllib.parse import quote
 
 from quintet.api.backend import INPUT_SECONDS, Backend, LaunchOptions, TerminalView
 from quintet.api.cao_backend import CaoBackend, sendable, terminal_path
 from quintet.api.client import ApiClient
-from quintet.api.models import Health
+from quintet.api.models import Health, StraysEnded
 from quintet.api.shown import last_lines
 from quintet.errors import Refused, TerminalGone
 
@@ -56,6 +57,10 @@ class QuintetBackend(CaoBackend):
             self._client.request("DELETE", terminal_path(terminal_id))
         except TerminalGone:
             return
+
+    def end_strays(self, session_name: str, but: str = "") -> dict[str, list[str]]:
+        path = f"/sessions/{quote(sendable(session_name), safe='')}/strays"
+        return StraysEnded.model_validate(self._client.request("POST", path, params={"but": but})).ended
 
     def check_token(self) -> None:
         """Ask for something that needs the token: /health is answered to everybody."""

@@ -152,6 +152,12 @@ class Settings:
         True,
         "an approval counts only after something was read or run, a PASS only after a command, by the agents' records",
     )
+    end_strays: bool = _row(
+        "guard.end_strays",
+        Flag(),
+        True,
+        "end what other roles have left running before a reviewer or the tester gets its prompt",
+    )
     red_first: str = _row(
         "guard.red_first",
         Choice(("warn", "stop", "off")),

@@ -23,13 +23,16 @@ from quintet.errors import (
     TurnFailure,
 )
 from quintet.loop.decide.steps import Ask
-from quintet.loop.journal import Event, GuardReleased, PermissionAsked, Reminded, ServerFault, StatusDoubted
+from quintet.loop.decide.task import Task
+from quintet.loop.journal import Event, GuardReleased, PermissionAsked, Reminded, ServerFault, StatusDoubted, Warned
 from quintet.loop.record.responses import EXCERPT, LONGEST_REPLY
 from quintet.loop.run.actions import ActionLedger
+from quintet.loop.run.guarding import TreeGuard
 from quintet.loop.run.retry import retry
 from quintet.loop.run.tokens import TokenLedger
+from quintet.loop.run.turn import AgentTurn
 from quintet.loop.run.waiting import Reply, Request, ResponseWaiter
-from quintet.roles import ANALYST
+from quintet.roles import ANALYST, TESTER
 from tests.stub.fake import (
     COMPLETED,
     ERROR,
@@ -106,6 +109,51 @@ def test_file_and_rest_make_a_reply(scene: Scene) -> None:
     assert scene.wait() == Reply("the reply\n", "file")
     assert scene.clock.now() < 10.5
     assert scene.events == []
+
+
+def test_a_file_that_is_written_while_its_agent_is_at_rest_is_told(scene: Scene) -> None:
+    scene.api.status = changes((0, PROCESSING), (4, COMPLETED))
+    scene.clock.at(12, scene.write)
+    assert scene.wait() == Reply("the reply\n", "file")
+    (told,) = scene.told(Warned)
+    assert isinstance(told, Warned)
+    assert told.text == "the response file of analyst was written while its agent was not at work"
+
+
+def test_what_others_write_meanwhile_is_kept_and_told(scene: Scene) -> None:
+    scene.api.status = changes((0, PROCESSING), (10, COMPLETED))
+    forged = scene.responses.response_path_for(TESTER)
+    scene.clock.at(3, lambda: forged.write_text("RESULT: PASS"))
+    scene.clock.at(8, scene.write)
+    scene.wait()
+    assert not forged.exists()
+    assert (scene.responses.archive / "000-tester-late-1").read_text() == "RESULT: PASS"
+    (told,) = scene.told(Warned)
+    assert isinstance(told, Warned)
+    assert "response file of tester was written while its agent was not at work" in told.text
+
+
+def test_a_file_that_changes_after_it_was_read_is_kept_and_told(scene: Scene) -> None:
+    scene.api.status = changes((0, PROCESSING), (10, COMPLETED))
+    scene.clock.at(8, scene.write)
+    turn = AgentTurn(
+        Ask(ANALYST, 1),
+        scene.settings,
+        Task("", ""),
+        scene.store,
+        scene.waiter,
+        TreeGuard(replace(scene.settings, guard="off"), scene.store),
+    )
+    reply = scene.wait()
+    scene.write("RESULT: PASS, by somebody else")
+    turn.take(reply)
+    assert not scene.path.exists()
+    assert (scene.responses.archive / "001-analyst.md").read_text() == "the reply\n"
+    (late,) = scene.responses.archive.glob("*-late-1")
+    assert late.read_text() == "RESULT: PASS, by somebody else"
+    (told,) = scene.told(Warned)
+    assert isinstance(told, Warned)
+    assert "was changed after its reply was taken" in told.text
 
 
 @pytest.mark.parametrize("status", [PROCESSING, WAITING, UNKNOWN])

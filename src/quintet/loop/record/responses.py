@@ -128,17 +128,25 @@ class Responses:
 
     def clear_irregular(self, role: Role) -> Path | None:
         """Move a link or a directory at a role's response path out of the way of the file that belongs there."""
-        path = self.response_path_for(role)
+        with contextlib.suppress(OSError):
+            found = files.look(self.response_path_for(role), self.wd)
+            if found and not stat.S_ISREG(found.st_mode):
+                return self._put_aside(role, f"{role.output}-irregular")
+        return None
+
+    def put_aside(self, role: Role, sequence: int) -> Path | None:
+        """Move what is at the response path of a role that nothing is asked of to the archive."""
+        with contextlib.suppress(OSError):
+            if files.look(self.response_path_for(role), self.wd):
+                return self._put_aside(role, f"{sequence:03d}-{role.output}-late")
+        return None
+
+    def _put_aside(self, role: Role, name: str) -> Path:
         number = 1
-        try:
-            found = files.look(path, self.wd)
-            if found is None or stat.S_ISREG(found.st_mode):
-                return None
-            while files.look(target := self.archive / f"{role.output}-irregular-{number}", self.wd):
-                number += 1
-            files.move(path, target, self.wd)
-        except OSError:
-            return None
+        while files.look(target := self.archive / f"{name}-{number}", self.wd):
+            number += 1
+        files.move(self.response_path_for(role), target, self.wd)
+        self.record.keep_copy(target.name)
         return target
 
     def file_time(self) -> int:

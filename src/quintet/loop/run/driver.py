@@ -27,6 +27,7 @@ from quintet.loop.run.connection import Connect, ServerConnection
 from quintet.loop.run.fixed_settings import keep_settings, keep_texts
 from quintet.loop.run.guarding import TreeGuard
 from quintet.loop.run.resume import Found, archive_previous, can_resume, check_task, find_saved, new_run_id
+from quintet.loop.run.strays import end_strays
 from quintet.loop.run.terminals import Terminals, end_run
 from quintet.loop.run.work_tree import dirty_paths, head_commit, uncommitted
 from quintet.prose import plural
@@ -229,6 +230,9 @@ class _Run:
     def _close(self, step: Finished) -> Status:
         """Close the run. The state says so last: whatever kills the run before that, the next start closes it."""
         number = self.store.responses.sweep(self.store.state.sequence)
+        if late := number - self.store.state.sequence:
+            told = f"{plural(late, 'response file')} came after the replies were taken"
+            self.store.warn(f"{told}, and {'is' if late == 1 else 'are'} kept in the archive")
         if self.settings.cleanup_on_exit:
             self._end_terminals()
         self.store.emit(
@@ -271,6 +275,7 @@ class _Run:
 
     def _end_terminals(self) -> None:
         try:
+            end_strays(self.server.backend(), self.store)
             ended = end_run(self.server.backend(), self.store.state)
         except QuintetError:
             ended = False

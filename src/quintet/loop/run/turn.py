@@ -18,9 +18,10 @@ from quintet.loop.decide.task import Task
 from quintet.loop.record.responses import EXCERPT, LONGEST_REPLY, blocks, excerpt
 from quintet.loop.record.store import RunStore
 from quintet.loop.run.guarding import TreeGuard
+from quintet.loop.run.strays import end_strays, is_judge
 from quintet.loop.run.tokens import Spent
 from quintet.loop.run.waiting import Prompt, Reply, Request, ResponseWaiter
-from quintet.roles import PEER_PROGRAMMER, TESTER
+from quintet.roles import PEER_PROGRAMMER
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class AgentTurn:
                 raise
             self._miss()
         else:
-            self._take(reply)
+            self.take(reply)
 
     def send_and_wait(self) -> Reply:
         """Send the step's prompt, unless an earlier process has, and wait for the reply."""
@@ -51,6 +52,8 @@ class AgentTurn:
         prompt = prompts.build(step)
         if self._state.dispatched != step.key:
             self.waiter.tokens.check(self._state.tokens_used, self.waiter.backend)
+            if is_judge(step.role):
+                end_strays(self.waiter.backend, self.store, but=step.role)
             self.guard.before(step)
             self._dispatch()
             arrived = self._send(prompt, prompts)
@@ -126,7 +129,7 @@ class AgentTurn:
             f"Read the file {path} from its first line to its last. It is your prompt for this turn: do what it says."
         )
 
-    def _take(self, reply: Reply) -> None:
+    def take(self, reply: Reply) -> None:
         """Archive, fold, save, and only then remove: at no moment is a reply in no safe place."""
         step, responses, spent, actions = self.step, self.store.responses, self._spent(), self._actions()
         violation = self.guard.after(step)
@@ -154,7 +157,17 @@ class AgentTurn:
             self.store.fold(step, Replied(text, whole, number, spent.total, actions, violation))
             self.guard.done()
             if reply.source == "file":
-                responses.drop(step.role)
+                self._drop(reply)
+
+    def _drop(self, reply: Reply) -> None:
+        """Remove the response file; where it is another one than was read, somebody has written to it since."""
+        role, responses = self.step.role, self.store.responses
+        found = responses.look(role, 0)
+        if found and reply.seen and found != reply.seen and (kept := responses.put_aside(role, self._state.sequence)):
+            told = f"the response file of {role} was changed after its reply was taken"
+            self.store.warn(f"{told}; what it became is kept as {kept.name}")
+        else:
+            responses.drop(role)
 
     def _miss(self) -> None:
         step, spent, actions, violation = self.step, self._spent(), self._actions(), self.guard.after(self.step)
@@ -187,8 +200,7 @@ class AgentTurn:
         )
 
     def _actions(self) -> TurnActions | None:
-        judges = self.step.role.reviews or self.step.role is TESTER
-        wait = judges and self.settings.require_actions
+        wait = is_judge(self.step.role) and self.settings.require_actions
         return self.waiter.actions.close(self.waiter.backend, self._terminal, wait=wait)
 
     def _lost_tests(self) -> TestLosses:

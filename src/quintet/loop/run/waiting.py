@@ -45,6 +45,8 @@ UNSEEN_SETTLED_SECONDS: Final = 0.2
 PERMISSION_COOLDOWN: Final = 5.0
 MOST_PERMISSIONS: Final = 20
 LAST_OUTPUT_SECONDS: Final = 60.0
+LATE_SECONDS: Final = 1.0
+"""how long an agent has to be idle before its response is one that it has not written in its turn"""
 OTHERS_SECONDS: Final = 2.0
 """for a look at a terminal that nothing is asked of"""
 
@@ -57,6 +59,8 @@ class Reply:
     source: Literal["file", "screen"]
     is_long: bool = False
     """the text is only an excerpt of the response file"""
+    seen: Look | None = field(default=None, compare=False)
+    """the file as it was read"""
 
 
 @dataclass(frozen=True)
@@ -142,9 +146,13 @@ class ResponseWaiter:
             self._typed.add((terminal_id, turn))
             self.store.emit(HandTyped(role=role.name, terminal=terminal_id, turn=turn))
 
-    def look_around(self) -> None:
-        """With each look at the agent at work: restore what it has deleted, and look at one of the other terminals."""
+    def look_around(self, at_work: Role) -> None:
+        """With each look at the agent at work: restore what it has deleted, and look at what the others do."""
         self.store.restore_deleted_files()
+        for role in ROLES:
+            if role is not at_work and (kept := self.store.responses.put_aside(role, self.store.state.sequence)):
+                told = f"the response file of {role} was written while its agent was not at work"
+                self.store.warn(f"{told}; it is kept as {kept.name}")
         if self.backend.sees_typing:
             role = next(self._others)
             terminal_id = self.store.state.terminals[role.name].id
@@ -211,7 +219,7 @@ class _Wait:
         return min(LOOK_SECONDS, max(next_poll - now, SETTLED_SECONDS))
 
     def _read_status(self) -> TerminalView | None:
-        self.waiter.look_around()
+        self.waiter.look_around(self.request.role)
         try:
             view = self.backend.get_terminal(self.request.terminal_id, self._left())
         except PassingFault as fault:
@@ -252,7 +260,11 @@ class _Wait:
         if not self.seen or now - self.seen_since < settled:
             return None
         text = self.store.responses.read(self.request.role)
-        return Reply(text, "file", is_long=self.seen.size > LONGEST_REPLY) if text else None
+        if not text:
+            return None
+        if self.idle_since is not None and self.seen_since - self.idle_since > LATE_SECONDS:
+            self.store.warn(f"the response file of {self.request.role} was written while its agent was not at work")
+        return Reply(text, "file", self.seen.size > LONGEST_REPLY, self.seen)
 
     def _at_rest(self, now: float, view: TerminalView) -> Reply | None:
         """Idle without a response: first doubt the status, then the agent."""

@@ -160,6 +160,13 @@ async def delete_session(manager: Manager, name: str) -> models.SessionDeleted:
     return models.SessionDeleted(deleted=[full])
 
 
+@router.post("/sessions/{name}/strays", responses=_may_answer(404))
+async def end_strays(manager: Manager, name: str, but: str = "") -> models.StraysEnded:
+    """End what the turns of a session's terminals, or of all but one, have left running."""
+    session = await manager.session(session_name(name))
+    return models.StraysEnded(ended=await session.end_strays(but))
+
+
 @router.post("/sessions/{name}/terminals", status_code=201, responses=_may_answer(404, 409, 413))
 async def create_terminal(manager: Manager, name: str, spec: Spec, defer_init: bool = False) -> models.Terminal:
     """Start another terminal in a session."""

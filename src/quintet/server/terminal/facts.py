@@ -36,6 +36,9 @@ class Facts:
     """the ids of the last inputs, newest last"""
     pasted: bool = False
     """the last input is in the composer and was not submitted, as far as is known"""
+    begun: float = 0.0
+    """when the first input with an id was typed, by the clock of processes' starts; what its program has started
+    before belongs to it"""
     typed: float = 0.0
     """when the last input was taken"""
     exiting: bool = False

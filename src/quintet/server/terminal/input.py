@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from quintet.api.status import AT_REST, TerminalStatus
-from quintet.processes import signal_group
+from quintet.processes import now_of_starts, signal_group
 from quintet.providers.editor import INPUT
 from quintet.server.refusals import BadRequest, Conflict, NotTaken
 from quintet.server.terminal.agent_terminal import AT_WORK, AgentTerminal
@@ -174,6 +174,7 @@ async def _type_prompt(terminal: AgentTerminal, text: str, dispatch: str) -> Non
         since=terminal.provider.record_position(terminal.folder),
         dispatches=(*facts.dispatches, dispatch)[-REMEMBERED:] if dispatch else facts.dispatches,
         pasted=True,
+        begun=facts.begun or (now_of_starts() if dispatch else 0.0),
         typed=time.time(),
         server=os.getpid(),
         rested=terminal.provider.read_screen(terminal.view.screen) in AT_REST,

@@ -11,6 +11,7 @@ from quintet.server.refusals import BadRequest
 from quintet.server.state_folder import PROJECT, StateFolder
 from quintet.server.terminal.launch_script import pane_environment, write_launch_script
 from quintet.server.terminal.startup import INITIAL
+from quintet.server.terminal.strays import MARK
 from quintet.server.terminal.terminal_spec import TerminalSpec
 
 
@@ -31,7 +32,7 @@ class PreparedTerminal:
 async def prepare_terminal(state_folder: StateFolder, session: str, spec: TerminalSpec) -> PreparedTerminal:
     """Make the terminal's folder with all files in it; nothing of it is left where that fails."""
     terminal_id = secrets.token_hex(4)
-    environment = pane_environment(spec.env)
+    environment = pane_environment(spec.env) | {MARK: terminal_id}
     try:
         folder = state_folder.make_folder(session, terminal_id)
         launch = Launch(

@@ -20,6 +20,7 @@ from quintet.server.terminal.input import end_agent
 from quintet.server.terminal.pane import NO_ANSWER
 from quintet.server.terminal.prepare import PreparedTerminal, prepare_terminal
 from quintet.server.terminal.startup import PENDING, finish_delivery, start_agent
+from quintet.server.terminal.strays import Owner, end_strays
 from quintet.server.terminal.terminal_spec import TerminalSpec
 from quintet.server.tmux.connection import TmuxConnection, quote
 from quintet.server.tmux.errors import TmuxError, TmuxUnresponsive
@@ -217,6 +218,13 @@ class TmuxSession:
         await asyncio.to_thread(shutil.rmtree, terminal.folder, ignore_errors=True)
         if not self.terminals:
             await self.close()
+
+    async def end_strays(self, but: str) -> dict[str, list[str]]:
+        """End what the turns of all terminals but one have left running; by terminal, the commands that were ended."""
+        owners = {
+            name: Owner(terminal.pid, terminal.facts.begun) for name, terminal in self.terminals.items() if name != but
+        }
+        return await asyncio.to_thread(end_strays, owners)
 
     async def end_terminal(self, terminal: AgentTerminal) -> None:
         """End an agent as its user would. The session ends with the last one that lives."""

@@ -1,0 +1,99 @@
+"""Processes that finished turns have left running: found by a variable that everything started in a terminal inherits.
+
+An agent's program and what it has started for itself are left alone. What counts is what has cut itself loose from it,
+and commands in a shell that are still running below it.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+import psutil
+
+from quintet.processes import PROC, end_processes, started_at
+
+MARK: Final = "QUINTET_TERMINAL"
+"""the variable; its value is the terminal's id"""
+_PREFIX: Final = f"{MARK}=".encode()
+_SHELLS: Final = frozenset({"sh", "bash", "dash", "zsh", "ksh", "fish"})
+_ROUNDS: Final = 3
+"""how often to look again for what was started while the others were ended"""
+_SECONDS: Final = 0.5
+"""how long a process may take to end when it is asked to"""
+_LONGEST: Final = 200
+"""characters of a command that are told"""
+
+
+class Owner(NamedTuple):
+    """A terminal: the number of its program, and when it got its first prompt, as processes' starts are told."""
+
+    pid: int
+    begun: float
+
+
+def end_strays(terminals: Mapping[str, Owner]) -> dict[str, list[str]]:
+    """End what is left of the turns of some terminals; by terminal, the commands that were ended."""
+    ended: dict[str, dict[int, str]] = {}
+    for _ in range(_ROUNDS):
+        found = list(_find(terminals))
+        if not found:
+            break
+        for terminal, process in found:
+            ended.setdefault(terminal, {})[process.pid] = _command(process)
+        end_processes([process for _, process in found], _SECONDS)
+    return {terminal: list(commands.values()) for terminal, commands in ended.items()}
+
+
+def _find(terminals: Mapping[str, Owner]) -> Iterator[tuple[str, psutil.Process]]:
+    for pid, terminal in _marked():
+        owner = terminals.get(terminal)
+        if owner and pid not in (owner.pid, os.getpid()):
+            try:
+                process = psutil.Process(pid)
+                if process.status() != psutil.STATUS_ZOMBIE and _is_stray(process, owner):
+                    yield terminal, process
+            except psutil.Error:  # it has ended meanwhile
+                continue
+
+
+def _is_stray(process: psutil.Process, owner: Owner) -> bool:
+    """Whether it does not belong to the terminal's program, or to a shell that this has started in a turn."""
+    is_command = False
+    for one in (process, *process.parents()):
+        if one.pid == owner.pid:
+            return is_command
+        begun_in_turn = 0 < owner.begun < started_at(one.pid)
+        is_command = is_command or (begun_in_turn and one.name().lstrip("-") in _SHELLS)
+    return True
+
+
+def _marked() -> Iterator[tuple[int, str]]:
+    """All processes of this user that were started in some terminal, with its id."""
+    if not (PROC / "self" / "environ").exists():
+        for process in psutil.process_iter():
+            try:
+                terminal = process.environ().get(MARK)
+            except (psutil.Error, OSError):  # another user's
+                continue
+            if terminal:
+                yield process.pid, terminal
+        return
+    for entry in PROC.iterdir():
+        if entry.name.isdecimal():
+            with contextlib.suppress(OSError):
+                variables = (entry / "environ").read_bytes().split(b"\0")
+                yield from (
+                    (int(entry.name), variable.removeprefix(_PREFIX).decode("ascii", "replace"))
+                    for variable in variables
+                    if variable.startswith(_PREFIX)
+                )
+
+
+def _command(process: psutil.Process) -> str:
+    try:
+        words = " ".join(process.cmdline()) or process.name()
+    except psutil.Error:
+        words = "it has ended by itself"
+    shown = "".join(char if char.isprintable() else " " for char in words)[:_LONGEST]
+    return f"{shown} (process {process.pid})"
