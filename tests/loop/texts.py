@@ -57,7 +57,7 @@ agent_texts = st.builds(
 readable_texts = agent_texts.map(lambda text: text.encode("utf-8", "replace").decode())
 """what can come out of a response file: whatever is not UTF-8 has been replaced"""
 
-FIVE_MEGABYTES = 5_000_000
+MEGABYTE = 1_000_000
 SHAPES = (
     "x",
     " ",
@@ -98,7 +98,7 @@ SHAPES = (
 
 
 def worst_texts(shape: str) -> list[str]:
-    """The shape over five megabytes: alone, behind the labels that make a parser look closely, and in a fence."""
-    body = shape * (FIVE_MEGABYTES // len(shape))
+    """The shape over a megabyte: alone, behind the labels that make a parser look closely, and in a fence."""
+    body = shape * (MEGABYTE // len(shape))
     opening = "RESULT: FAIL\nREVIEW_RESULT: APPROVED\n```\n```\nREVIEW_NOTES:\nEVIDENCE:\n"
     return [body, opening + body, f"```\n{opening}{body}\n```", "RESULT: PASS" + body + "x"]
