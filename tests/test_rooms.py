@@ -100,8 +100,7 @@ def test_a_room_imports_only_what_it_may(room: str) -> None:
         for module, tree in modules()
         if within(module, room)
         for imported in imports(tree)
-        if not is_leaf(imported)
-        and not any(within(imported, other) for other in {room, *MAY_IMPORT[room]})
+        if not is_leaf(imported) and not any(within(imported, other) for other in {room, *MAY_IMPORT[room]})
     ]
     assert strangers == []
 
@@ -234,5 +233,4 @@ def test_only_one_module_makes_folders() -> None:
 
 def test_no_class_name_is_used_twice() -> None:
     names = Counter(node.name for _, tree in modules() for node in tree.body if isinstance(node, ast.ClassDef))
-    # the plan of a run and that of an undo
-    assert {name for name, count in names.items() if count > 1} <= {"Plan"}
+    assert {name for name, count in names.items() if count > 1} == set()

@@ -13,7 +13,7 @@ from quintet.loop.decide.checks import all_checks
 from quintet.loop.decide.steps import Ask
 from quintet.loop.decide.task import title_of
 from quintet.loop.run.fixed_settings import load_run_settings
-from quintet.loop.run.plan import Plan, plan
+from quintet.loop.run.plan import FirstStep, plan
 from quintet.prose import hanging, plural
 from quintet.roles import ROLES
 from quintet.setup.permissions import agent_permissions
@@ -39,7 +39,7 @@ def show_plan(config_file: Path | None, flags: dict[str, Any], as_json: bool, *,
         click.echo(f"warning: {warning}", err=True)
 
 
-def _rows(settings: Settings, found: Plan, config: Path | None) -> list[tuple[str, str]]:
+def _rows(settings: Settings, found: FirstStep, config: Path | None) -> list[tuple[str, str]]:
     task = "that of the saved run" if found.resumes else settings.prompt_file or "the setting prompt"
     after = [
         *(["the OpenSpec change is archived"] if settings.post_openspec_archive else []),
@@ -68,7 +68,7 @@ def _permissions(settings: Settings) -> list[tuple[str, str]]:
     return [("permissions", f"{found.summary}{f' ({found.change})' if found.change else ''}")] if found else []
 
 
-def _step(found: Plan) -> str:
+def _step(found: FirstStep) -> str:
     if isinstance(found.step, Ask):
         return f"{found.step.role}, round {found.step.round}, cycle {found.step.cycle}"
     return "its last command"

@@ -30,7 +30,7 @@ _SINCE: Final = "it has changed since, and was left as it is"
 
 
 @dataclass
-class Plan:
+class UndoPlan:
     """All that an undo does, so that another process can do it."""
 
     place: Place
@@ -56,7 +56,7 @@ class Plan:
 class Restoring:
     """Carries a plan out. What fails is noted, and the other steps are done all the same."""
 
-    def __init__(self, plan: Plan, store: Store, force: bool) -> None:
+    def __init__(self, plan: UndoPlan, store: Store, force: bool) -> None:
         self.failed: dict[str, str] = {}
         """names, each with a reason"""
         self._plan, self._place, self._store, self._force = plan, plan.place, store, force

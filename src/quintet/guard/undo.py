@@ -18,7 +18,7 @@ from quintet.errors import NotGuarded
 from quintet.guard import archive
 from quintet.guard.changes import Area, Change
 from quintet.guard.repository import Place
-from quintet.guard.restore import Plan, Restoring
+from quintet.guard.restore import Restoring, UndoPlan
 from quintet.guard.rules import Split
 from quintet.guard.snapshot import Snapshot
 from quintet.guard.store import Deadline, Entry, Store
@@ -49,7 +49,7 @@ def undo(split: Split, before: Snapshot, store: Store, patch: Path) -> Undone:
         objects = "" if before.objects_kept else " nor its objects, because the store is on another file system"
         notes.append(f"the repository was broken; its reflogs are not restored{objects}")
     above = _above(changes)
-    plan = Plan(
+    plan = UndoPlan(
         before.place,
         changes,
         before.git.get("git/index"),
@@ -80,7 +80,7 @@ def finish(store: Store) -> Undone | None:
         Change(Area(row["area"]), row["name"], _value(row["before"]), _value(row["after"])) for row in found["changes"]
     ]
     index = Entry(*found["index"]) if found["index"] else None
-    plan = Plan(**{**found, "place": Place(**found["place"]), "changes": changes, "index": index})
+    plan = UndoPlan(**{**found, "place": Place(**found["place"]), "changes": changes, "index": index})
     return _carry_out(plan, store, force=False)
 
 
@@ -118,7 +118,7 @@ def _above(changes: Iterable[Change]) -> list[str]:
     return sorted(folders | {f"{name}/" for name in names})
 
 
-def _carry_out(plan: Plan, store: Store, *, force: bool) -> Undone:
+def _carry_out(plan: UndoPlan, store: Store, *, force: bool) -> Undone:
     work = Restoring(plan, store, force)
     for _ in range(_ATTEMPTS if force else 1):  # a process that is left over may write again
         work.failed.clear()

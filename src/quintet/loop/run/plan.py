@@ -15,7 +15,7 @@ from quintet.loop.run.resume import check_task, not_resumable_reason
 
 
 @dataclass(frozen=True)
-class Plan:
+class FirstStep:
     """The first step of a run and its prompt."""
 
     step: Step
@@ -27,7 +27,7 @@ class Plan:
     """the run that is gone on with; empty for a new one"""
 
 
-def plan(settings: Settings, named: str = "") -> Plan:
+def plan(settings: Settings, named: str = "") -> FirstStep:
     """The same decisions as those of a run, and the same errors."""
     check_settings(settings)
     saved = _resumable(settings)
@@ -37,7 +37,7 @@ def plan(settings: Settings, named: str = "") -> Plan:
     state = saved or replace(flow.first_state(settings), check_first=False)  # it is the first prompt that is asked for
     step = flow.next_step(state, settings)
     prompt = Prompts(settings, task, state).build(step) if isinstance(step, Ask) else ""
-    return Plan(step, prompt, saved.prompt if saved else settings.prompt, saved.run_id if saved else "")
+    return FirstStep(step, prompt, saved.prompt if saved else settings.prompt, saved.run_id if saved else "")
 
 
 def check_settings(settings: Settings) -> None:
