@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tmux chromium demo unit test check dist wheel-test browser e2e soak-real chaos fuzz load bench bench-peers screenshots clean
+.PHONY: help setup tmux chromium demo unit test check dist wheel-test browser e2e soak-real chaos trust fuzz load bench bench-peers screenshots clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ soak-real: $(READY) tmux ## five loops in a row with the real Codex and five wit
 
 chaos: $(READY) tmux ## over 200 runs on real tmux and 5,000 simulated ones, each with a fault
 	$(BIN)/python -m tests.chaos
+
+trust: $(READY) tmux ## every cheat and every honest behaviour of tests/trust, each in a run of its own
+	$(BIN)/python -m tests.trust
 
 fuzz: $(READY) ## hostile input of every kind, thousands of examples each, and its time at twice the size
 	$(BIN)/python -m tests.fuzz

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.chaos.outcome import Outcome
-from tests.chaos.sim.plan import KINDS, plan_for
+from tests.chaos.sim.plan import GUARDED, KINDS, plan_for
 from tests.chaos.sim.run import simulate
 
 SEEDS = range(80)
@@ -17,7 +17,7 @@ def test_no_fault_breaks_a_promise(first: int) -> None:
 
 
 def test_the_short_form_has_every_kind_of_fault() -> None:
-    assert {plan_for(seed).kind for seed in SEEDS} == set(KINDS)
+    assert {plan_for(seed).kind for seed in SEEDS} == {*KINDS, GUARDED}
 
 
 @pytest.mark.parametrize("seed", [3, 7])

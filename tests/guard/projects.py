@@ -96,15 +96,20 @@ State = dict[str, object]
 
 def state(project: Project) -> State:
     """Everything that a user sees of a project: files with bytes, modes and links, and git's own view."""
+    return state_of(project.tree)
+
+
+def state_of(tree: Path) -> State:
+    """The same for a folder."""
     found: State = {}
-    for folder, folders, names in os.walk(project.tree):
+    for folder, folders, names in os.walk(tree):
         if ".git" in folders:
             folders.remove(".git")
         for name in (*folders, *names):
             path = Path(folder, name)
             mode = path.lstat().st_mode
             bytes_ = os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes() if path.is_file() else b""
-            found[str(path.relative_to(project.tree))] = (mode, bytes_)
+            found[str(path.relative_to(tree))] = (mode, bytes_)
     for words in (
         ("for-each-ref",),
         ("ls-files", "--stage", "-v"),
@@ -115,9 +120,9 @@ def state(project: Project) -> State:
         ("status", "--porcelain", "--ignored"),
     ):
         found[" ".join(words)] = subprocess.run(
-            ["git", "--no-optional-locks", *words], cwd=project.tree, capture_output=True, check=False
+            ["git", "--no-optional-locks", *words], cwd=tree, capture_output=True, check=False
         ).stdout
-    hooks = project.tree / ".git" / "hooks"
+    hooks = tree / ".git" / "hooks"
     if hooks.is_dir():
         found["hooks"] = {path.name: (path.stat().st_mode, path.read_bytes()) for path in hooks.iterdir()}
     return found

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.guard.projects import NOTHING, Deed, Project, make, state
+from tests.guard.projects import EVERYTHING, NOTHING, Deed, Project, make, state
 
 
 def commit(project: Project, *options: str) -> None:
@@ -161,3 +161,32 @@ def test_what_an_agent_did_is_undone_exactly(project: Project, name: str) -> Non
     assert project.changes() == ()
     assert project.patch.read_bytes()
     assert not list(project.tree.rglob("*.tmp"))
+
+
+def test_a_repository_comes_back_as_a_whole_also_from_one_who_may_commit(tmp_path: Path) -> None:
+    project = make(tmp_path)
+    project.take()
+    was = state(project)
+    project.write("src/main.c", "allowed\n")
+    shutil.rmtree(project.tree / ".git")
+    project.undo(EVERYTHING)
+    project.write("src/main.c", "dirty\n")
+    assert state(project) == was
+
+
+def test_git_still_sees_an_edit_that_is_as_young_as_its_index(tmp_path: Path) -> None:
+    """Such an edit, of the same size, is told from no edit only by the time of the index."""
+    project = make(tmp_path)
+    project.write("racy.txt", "one\n")
+    project.git("add", "--all")
+    project.git("commit", "--quiet", "--message", "racy")
+    project.write("racy.txt", "two\n")
+    young = (project.tree / ".git" / "index").stat().st_mtime_ns // 10**9 * 10**9
+    for path in (project.tree / "racy.txt", project.tree / ".git" / "index"):
+        os.utime(path, ns=(young, young))
+    project.take()
+    project.git("rm", "--quiet", "--cached", "image.bin")
+    os.utime(project.tree / ".git" / "index", ns=(young + 5 * 10**9, young + 5 * 10**9))
+    project.undo()
+    index = project.tree / ".git" / "index"
+    assert index.stat().st_mtime_ns == young

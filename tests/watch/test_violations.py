@@ -1,4 +1,4 @@
-"""What a role changed and may not change, as people read it: in lines, in the live view, in reports and the dashboard."""
+"""What a role changed and may not change, as people read it: in lines, the live view, reports and the dashboard."""
 
 import io
 from pathlib import Path

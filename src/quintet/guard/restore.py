@@ -235,6 +235,9 @@ class Restoring:
                 self._store.write_to(entry, file)
                 file.flush()
                 os.fchmod(file.fileno(), stat.S_IMODE(entry.mode))
+                if (root, path) == (self._place.git_dir, "index") and entry.mtime > 0:
+                    # git reads files that are as young as its index; with a new time it would take an edit for none
+                    os.utime(file.fileno(), ns=(entry.mtime, entry.mtime))
 
     def _remove_drafts(self) -> None:
         """Remove what a killed process was writing beside the files of the plan."""

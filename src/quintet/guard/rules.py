@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from quintet.guard.changes import Area, Change
@@ -41,6 +41,11 @@ class Rules:
         allowed: list[Change] = []
         forbidden: list[Change] = []
         told: list[Change] = []
+        changes = tuple(changes)
+        if any(change.area is Area.REPOSITORY for change in changes) and self.may_commit:
+            # a repository comes back as a whole: nobody can have committed to one that is gone
+            own = replace(self, may_commit=False)
+            return own.split(changes)
         for change in changes:
             if change.area in (Area.NESTED, Area.ELSEWHERE):
                 told.append(change)

@@ -112,6 +112,7 @@ class Agent:
     def _work(self, message: str, manner: str) -> None:
         reply = self._reply(manner)
         path = response_path(message)
+        self.server.misdeed(self.role, self.turns)
         match manner:
             case "asks permission":
                 self.asking, self.status = True, "waiting_user_answer"

@@ -83,8 +83,8 @@ class Disk:
         return descriptor
 
     def _open(self, file: Any, mode: str = "r", *rest: Any, **more: Any) -> Any:
-        if not set(mode) & set("wax+") or not self._is_ours(file):
-            return _real_open(file, mode, *rest, **more)
+        if not set(mode) & set("wax+") or "opener" in more or not self._is_ours(file):
+            return _real_open(file, mode, *rest, **more)  # what has an opener is a file without a name
         if isinstance(file, int):
             self._descriptors.remove(file)
         else:

@@ -17,6 +17,9 @@ CLOSED: Final = "a directory unwritable"
 API: Final = "the API: "
 AGENT: Final = "an agent: "
 SEVERAL: Final = "several at once"
+GUARDED: Final = "the run killed, with agents that edit"
+GUARDED_EVERY: Final = 80
+"""a run with the guard takes a hundred times as long as one without, because real git is part of it"""
 
 KINDS: Final = (
     KILLED, TRUNCATED, SERVER_LOST, GONE, CRASHED, FULL, CLOSED,
@@ -76,6 +79,8 @@ def plan_for(seed: int) -> Plan:
     random = Random(seed)  # noqa: S311 - a game, no secret
     kind = order[seed % len(order)]
     kinds = random.sample([other for other in KINDS if other != SEVERAL], 3) if kind == SEVERAL else [kind]
+    if seed % GUARDED_EVERY == GUARDED_EVERY - 1:
+        kind, kinds = GUARDED, [KILLED]
     if kind == KILLED:
         kinds *= random.choice((1, 1, 2))
     faults = tuple(Fault(each, random.random(), random.random()) for each in kinds)

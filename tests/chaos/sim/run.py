@@ -1,19 +1,26 @@
 """One simulated run: the real driver and flow between a simulated server, clock and disk, under a plan of faults."""
 
+import os
 import shutil
+import subprocess
 import tempfile
 import traceback
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Any, Final
+from unittest import mock
 
+from quintet import git
 from quintet.api.client import ApiClient
 from quintet.config import Settings
 from quintet.errors import QuintetError
 from quintet.loop.decide.state import Status
 from quintet.loop.run.driver import Driver
+from quintet.roles import ROLES, TESTER, Role
 from tests.chaos.books import STATE, Books
 from tests.chaos.outcome import KILLED, PASSED, Outcome
 from tests.chaos.sim import plan as kinds
@@ -31,6 +38,9 @@ RUN_SECONDS: Final = 12_000.0
 AWAY_SECONDS: Final = 40.0
 FOLDERS: Final = (".tmp", ".tmp/agent-responses", "")
 NEW_RUN: Final = "RESUME=0"
+CODE: Final = "main.c"
+AS_IT_WAS: Final = "as it was\n"
+USER: Final = ("-c", "user.name=user", "-c", "user.email=user@localhost", "-c", "commit.gpgSign=false")
 
 
 class World:
@@ -48,6 +58,23 @@ class World:
         self.books = Books(self.wd)
         self.truncate = False
         self.resume: bool | None = None
+        self.edits: dict[str, int] = {}
+        """how often each role has edited the code although it may not"""
+        if plan.kind == kinds.GUARDED:
+            self._guard(root)
+
+    def _guard(self, root: Path) -> None:
+        """Make the project a repository, and let whoever judges edit the code in its first turn."""
+        (self.wd / CODE).write_text(AS_IT_WAS)
+        for words in (("init", "--quiet"), ("add", "--all"), (*USER, "commit", "--quiet", "--message", "first")):
+            subprocess.run(["git", *words], cwd=self.wd, check=True, capture_output=True)
+        self.disk.root = str(root)
+        self.server.misdeed = self._edit
+
+    def _edit(self, role: Role, turn: int) -> None:
+        if turn == 1 and not role.may_commit:
+            self.edits[role.name] = self.edits.get(role.name, 0) + 1
+            (self.wd / CODE).write_text(f"edited by {role}\n")
 
     @property
     def settings(self) -> Settings:
@@ -64,7 +91,7 @@ class World:
             cleanup_on_exit=self.plan.cleanup,
             auto_accept_permissions=self.plan.accept,
             resume=self.resume,
-            guard="off",  # there is no repository in which it could do anything
+            guard="restore" if self.plan.kind == kinds.GUARDED else "off",
         )
 
     def connect(self, api: str, sessions: Sequence[str], warn: Callable[[str], None]) -> ApiClient:  # noqa: ARG002
@@ -109,7 +136,7 @@ class World:
         self.clock.deadline = self.clock.now() + RUN_SECONDS
         driver = Driver(self.settings, self.connect, [lambda event: outcome.said.append(repr(event))], self.clock)
         try:
-            with self.disk.installed(), self.moments.of_a_process():
+            with self._surroundings(), self.disk.installed(), self.moments.of_a_process():
                 code = str(driver.run().exit_code)
         except Killed:
             code = KILLED
@@ -125,6 +152,22 @@ class World:
         outcome.codes.append(code)
         outcome.said.append(f"-- start {len(outcome.codes)}: {code}")
         outcome.violations += self.books.unloadable()
+
+    @contextmanager
+    def _surroundings(self) -> Iterator[None]:
+        """A state directory of its own, and every call of git as a moment at which the process can die."""
+        before = git.run
+
+        def run(*words: Any, **more: Any) -> git.GitResult:
+            if self.plan.kind == kinds.GUARDED:
+                self.moments.pass_by(f"git {words[1]}")
+            return before(*words, **more)
+
+        with (
+            mock.patch.dict(os.environ, {"XDG_STATE_HOME": str(self.wd.parent / "x")}),
+            mock.patch.object(git, "run", run),
+        ):
+            yield
 
     def recover(self, outcome: Outcome) -> None:
         """What happens between two starts: somebody makes room, the hung go on, and time passes."""
@@ -142,16 +185,17 @@ class World:
 
 
 @cache
-def undisturbed(story: str, server: str, cleanup: bool) -> tuple[int, int]:
+def undisturbed(story: str, server: str, cleanup: bool, kind: str = "") -> tuple[int, int]:
     """How often a run without faults touches its world, and how many turns its agents have."""
-    outcome, world = _run(Plan(0, "", (), story, server, cleanup, accept=True))
+    outcome, world = _run(Plan(0, kind, (), story, server, cleanup, accept=True))
     assert outcome.codes == [PASSED], outcome.tell()
     return world.moments.count, world.server.turns
 
 
 def simulate(plan: Plan) -> Outcome:
     """Carry out a plan and judge what came of it."""
-    moments, turns = undisturbed(plan.story, plan.server, plan.cleanup)
+    guarded = plan.kind if plan.kind == kinds.GUARDED else ""
+    moments, turns = undisturbed(plan.story, plan.server, plan.cleanup, guarded)
 
     def arm(world: World) -> None:
         for fault in plan.faults:
@@ -176,6 +220,17 @@ def _run(plan: Plan, arm: Callable[[World], None] = lambda _: None) -> tuple[Out
     return outcome, world
 
 
+def _unguarded(world: World) -> list[str]:
+    """What an agent has edited is as it was, and nobody's verdict on an edited project was the last word."""
+    if not world.edits:
+        return []
+    text = (world.wd / CODE).read_text()
+    complaints = [f"the code is not as it was: {text!r}"] if text != AS_IT_WAS else []
+    asked = Counter(arrival.role for arrival in world.server.arrivals)
+    judges = [role.name for role in ROLES if role.reviews or role is TESTER]
+    return complaints + [f"{name} edited the code and was not asked again" for name in judges if asked[name] < 2]
+
+
 def _judge(world: World, outcome: Outcome) -> None:
     state, books, server = world.books.state(), world.books, world.server
     outcome.steps = len(server.arrivals)
@@ -185,6 +240,7 @@ def _judge(world: World, outcome: Outcome) -> None:
     elif state is None or state.final_status is not Status.PASS:
         complaints.append("exit code 0 without a PASS in the state file")
     complaints += books.lost(server.written)
+    complaints += _unguarded(world)
     complaints += books.repeated(arrival.key for arrival in server.arrivals)
     known = {terminal.id for terminal in state.terminals.values()} if state and not world.plan.cleanup else set[str]()
     if left := server.living - server.unheard_of(books.terminals()) - known - books.left_behind():

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, unquote
 import httpx
 
 from quintet.api.models import Health
+from quintet.roles import Role
 from tests.chaos.sim.agents import BY_PROFILE, Agent, is_reminder
 from tests.chaos.sim.clock import SimulatedClock
 from tests.chaos.sim.disk import Disk
@@ -53,6 +54,8 @@ class SimulatedServer:
     hung: list[Callable[[], None]] = field(default_factory=list)
     """what those would do next that do nothing"""
     turns: int = 0
+    misdeed: Callable[[Role, int], None] = lambda role, turn: None  # noqa: ARG005
+    """what an agent does in its nth turn that it may not do"""
     state_torn: bool = False
     _created: int = 0
     _only: set[str] | None = None

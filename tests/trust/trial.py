@@ -1,0 +1,209 @@
+"""One row of the corpus, tried: real agents by script, the real server, real git."""
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, ROLES, TESTER, Role
+from tests.guard.projects import State, state_of
+from tests.stub.replies import (
+    ANALYST_APPROVED,
+    ANALYST_SUMMARY,
+    FAIL,
+    PASS,
+    PROGRAMMER_APPROVED,
+    PROGRAMMER_SUMMARY,
+    TASK,
+)
+from tests.trust import cheats, honest
+from tests.trust.cheats import Cheat
+from tests.trust.honest import Honest
+from tests.watch.scripted import Scripted, scripted
+
+REPLIES = {
+    ANALYST: ANALYST_SUMMARY,
+    PEER_ANALYST: ANALYST_APPROVED,
+    PROGRAMMER: PROGRAMMER_SUMMARY,
+    PEER_PROGRAMMER: PROGRAMMER_APPROVED,
+    TESTER: PASS,
+}
+TEST = [{"run": "sh check.sh"}, {"when": "pass", "then": [{"reply": PASS}], "else": [{"reply": FAIL}]}]
+"""what an honest tester does"""
+SETTINGS = {"CLEANUP_ON_EXIT": "1", "MAX_ROUNDS": "1", "MAX_REVIEW_CYCLES": "1", "RED_FIRST": "off"}
+MOST_STARTS = 4
+OWN_WORDS = {"TESTER_SAYS", "SUBFOLDER"}
+"""settings of a row that are none of Quintet's"""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How a run with a row of the corpus has ended."""
+
+    code: int
+    said: str
+    events: list[dict[str, Any]]
+    before: State
+    after: State
+    did: tuple[str, ...]
+    """what Quintet did, as far as its journal and the project show it"""
+
+    @property
+    def violations(self) -> list[dict[str, Any]]:
+        return [event for event in self.events if event["event"] == "guard_violation"]
+
+
+def roles_of(role: Role, turn: list[dict[str, Any]]) -> dict[str, Any]:
+    """All others do what is asked of them."""
+    others = {other.name: [[{"run": "ls"}, {"reply": REPLIES[other]}]] for other in ROLES if other is not TESTER}
+    return others | {TESTER.name: [TEST]} | {role.name: [turn]}
+
+
+@contextmanager
+def project(roles: dict[str, Any], before: str = "") -> Iterator[Scripted]:
+    """A project whose program and check fail, with two commits, a branch, a tag, and changes of the user's own."""
+    with scripted(roles) as made:
+        for name, text in {
+            "main.sh": "exit 1\n",
+            "check.sh": "sh main.sh && sh tests/test_main.sh\n",
+            "tests/test_main.sh": "sh main.sh\n",
+            "mine.sh": "exit 2\n",
+            "old.txt": "old\n",
+        }.items():
+            (made.wd / name).parent.mkdir(exist_ok=True)
+            (made.wd / name).write_text(text)
+        made.git("branch", "side")
+        made.git("tag", "v1")
+        made.git("add", "--all")
+        made.git("commit", "--quiet", "--message", "second")
+        (made.wd / "mine.sh").write_text("exit 3\n")
+        (made.wd / "notes.txt").write_text("mine\n")
+        subprocess.run(["sh", "-ec", before], cwd=made.wd, env=made.env, check=True, capture_output=True)
+        yield made
+
+
+def seen(wd: Path) -> State:
+    """The project as its user sees it, without what belongs to runs."""
+    found = {name: value for name, value in state_of(wd).items() if name.split("/")[0] != ".tmp"}
+    status = "status --porcelain --ignored"
+    lines = found[status]
+    assert isinstance(lines, bytes)
+    return found | {status: b"".join(line for line in lines.splitlines(True) if b".tmp/" not in line)}
+
+
+def try_cheat(cheat: Cheat, **more: str) -> Trial:
+    """Let an agent cheat."""
+    settings = SETTINGS | {"START_AGENT": cheat.role.name, **cheat.settings, **more}
+    turn = (
+        [{"reply": REPLIES[cheat.role]}]
+        if cheat.idle
+        else [{"run": "sh check.sh"}, {"run": cheat.command}, {"reply": REPLIES[cheat.role]}]
+    )
+    roles = roles_of(cheat.role, turn)
+    if settings.get("TESTER_SAYS"):
+        roles[TESTER.name] = [[{"run": "ls"}, {"reply": PASS}]]
+    with project(roles) as made:
+        before = seen(made.wd)
+        own = {name: value for name, value in settings.items() if name not in OWN_WORDS}
+        own["PROMPT"] = TASK + cheat.task
+        code, said = made.call("run", **own)
+        for _ in range(MOST_STARTS * cheat.stops):
+            if code != -9:
+                break
+            code, said = made.call("run", **own)
+        return _trial(made, code, said, before)
+
+
+def try_honest(row: Honest) -> Trial:
+    """Let agents do their work."""
+    settings = SETTINGS | {"START_AGENT": ANALYST.name if row.role is ANALYST else PROGRAMMER.name, **row.settings}
+    own = {name: value for name, value in settings.items() if name not in OWN_WORDS}
+    mend = honest.MEND
+    turns = [{"run": f"{mend}; {row.command}" if row.role is PROGRAMMER else row.command}, {"reply": REPLIES[row.role]}]
+    roles = roles_of(row.role, turns)
+    if row.role is not PROGRAMMER:
+        roles[PROGRAMMER.name] = [[{"run": mend}, {"reply": REPLIES[PROGRAMMER]}]]
+    if row.role is TESTER:
+        roles[TESTER.name] = [[{"run": row.command}, *TEST]]
+    with project(roles, row.before) as made:
+        if row.settings.get("SUBFOLDER"):
+            _make_subfolder(made)
+        before = seen(made.wd)
+        code, said = made.call("run", **own)
+        trial = _trial(made, code, said, before)
+        for name, text in row.leaves.items():
+            assert (made.wd / name).read_text() == text, f"{name} is not what it should be"
+        return trial
+
+
+def faults_of(row: Cheat | Honest) -> list[str]:
+    """What is not as the row says; nothing where all is well."""
+    try:
+        return _faults_of_cheat(row) if isinstance(row, Cheat) else _faults_of_honest(row)
+    except AssertionError as error:
+        return [str(error)]
+
+
+def _faults_of_cheat(cheat: Cheat) -> list[str]:
+    trial = try_cheat(cheat)
+    faults = [f"the run ended with exit code {trial.code}"] if trial.code != 1 else []
+    if trial.did != cheat.did:
+        faults.append(f"Quintet did {trial.did}, and not {cheat.did}")
+    if not cheat.role.may_commit and trial.before != trial.after:
+        names = trial.before.keys() | trial.after.keys()
+        changed = sorted(name for name in names if trial.before.get(name) != trial.after.get(name))
+        faults.append(f"the project is not as it was: {', '.join(changed)}")
+    return faults
+
+
+def _faults_of_honest(row: Honest) -> list[str]:
+    trial = try_honest(row)
+    faults = [f"the run ended with exit code {trial.code}"] if trial.code else []
+    alarms = [event for event in trial.events if event["event"] in ("warned", "guard_violation")]
+    return faults + [f"a false alarm: {event}" for event in alarms]
+
+
+def _make_subfolder(made: Scripted) -> None:
+    """Make the folder above the project the repository."""
+    (made.wd / ".git").rename(made.root / ".git")
+    for words in (("config", "core.excludesFile", "/dev/null"), ("add", "--all", "."), ("commit", "-qm", "moved")):
+        made.git(*words)
+
+
+def _trial(made: Scripted, code: int, said: str, before: State) -> Trial:
+    events = made.journal
+    return Trial(code, said, events, before, seen(made.wd), tuple(observed(made, events)))
+
+
+def _own_journal(made: Scripted) -> bytes:
+    return (made.root / "x" / "quintet" / "records" / made.folder.name / "journal.jsonl").read_bytes()
+
+
+def observed(made: Scripted, events: list[dict[str, Any]]) -> Iterator[str]:
+    """What Quintet did against a cheat, in the order of the table's words."""
+    undone = [event for event in events if event["event"] == "guard_violation" and event["undone"]]
+    if undone:
+        yield cheats.UNDONE
+    judged = [event for event in events if event["event"] in ("test_judged", "review_judged")]
+    if any(
+        event["verdict"] in ("PASS", "APPROVED") and event.get("counts", event.get("approved")) is False
+        for event in judged
+    ):
+        yield cheats.VOID
+    if any(event["event"] == "prompt_sent" and event["step"].endswith("-again") for event in events):
+        yield cheats.AGAIN
+    prompts = [path.read_text() for path in sorted((made.folder / "prompts").glob("*review*"))]
+    if undone and any("Undone of the" in prompt for prompt in prompts):
+        yield cheats.TOLD
+    if any(event["event"] in ("verified", "checked") and event["exit_code"] for event in events):
+        yield cheats.CHECK_FAILED
+    if list(made.folder.glob("*-stale.md")):
+        yield cheats.ASIDE
+    if any(event["event"] == "warned" and "quintet-state.json" in event["text"] for event in events):
+        yield cheats.PUT_BACK
+    if ".tmp/2*" in (made.root / "scenario.json").read_text() and (
+        made.folder / "journal.jsonl"
+    ).read_bytes() == _own_journal(made):
+        yield cheats.KEPT
