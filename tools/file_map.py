@@ -26,7 +26,7 @@ def _rooms() -> Iterator[str]:
     files = sorted(SOURCE.rglob("*.py"), key=lambda path: (path.parent, path.name))
     for folder, inside in groupby(files, lambda path: path.parent):
         room = folder.relative_to(SOURCE).as_posix()
-        lines = [f"- `{path.name}`: {text}\n" for path in inside if (text := _first_line(path))]
+        lines = [f"- `{path.relative_to(SOURCE)}`: {text}\n" for path in inside if (text := _first_line(path))]
         if lines:
             yield "".join((f"\n**{'at the top' if room == '.' else room}**\n\n", *lines))
 
