@@ -1,4 +1,4 @@
-"""Writes the report of a run into its folder: `report.md` and `report.html`."""
+"""Writes the report of a run into its folder, as Markdown and as HTML."""
 
 from pathlib import Path
 
