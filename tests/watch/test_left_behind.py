@@ -81,5 +81,5 @@ def test_a_response_that_nobody_has_asked_for_is_told_and_kept(run: Scripted) ->
     assert code == 0, said
     (told,) = [text for text in warnings(run) if "not at work" in text]
     assert "response file of tester" in told
-    (kept,) = run.folder.glob("*-tester-late-1")
+    (kept,) = run.folder.glob("*-tester-late-1.md")
     assert kept.read_text() == "forged\n"

@@ -127,7 +127,7 @@ def test_what_others_write_meanwhile_is_kept_and_told(scene: Scene) -> None:
     scene.clock.at(8, scene.write)
     scene.wait()
     assert not forged.exists()
-    assert (scene.responses.archive / "000-tester-late-1").read_text() == "RESULT: PASS"
+    assert (scene.responses.archive / "000-tester-late-1.md").read_text() == "RESULT: PASS"
     (told,) = scene.told(Warned)
     assert isinstance(told, Warned)
     assert "response file of tester was written while its agent was not at work" in told.text
@@ -149,7 +149,7 @@ def test_a_file_that_changes_after_it_was_read_is_kept_and_told(scene: Scene) ->
     turn.take(reply)
     assert not scene.path.exists()
     assert (scene.responses.archive / "001-analyst.md").read_text() == "the reply\n"
-    (late,) = scene.responses.archive.glob("*-late-1")
+    (late,) = scene.responses.archive.glob("*-late-1.md")
     assert late.read_text() == "RESULT: PASS, by somebody else"
     (told,) = scene.told(Warned)
     assert isinstance(told, Warned)

@@ -131,19 +131,20 @@ class Responses:
         with contextlib.suppress(OSError):
             found = files.look(self.response_path_for(role), self.wd)
             if found and not stat.S_ISREG(found.st_mode):
-                return self._put_aside(role, f"{role.output}-irregular")
+                return self._put_aside(role, f"{role.output}-irregular-{{}}")
         return None
 
     def put_aside(self, role: Role, sequence: int) -> Path | None:
         """Move what is at the response path of a role that nothing is asked of to the archive."""
         with contextlib.suppress(OSError):
             if files.look(self.response_path_for(role), self.wd):
-                return self._put_aside(role, f"{sequence:03d}-{role.output}-late")
+                return self._put_aside(role, f"{sequence:03d}-{role.output}-late-{{}}.md")
         return None
 
-    def _put_aside(self, role: Role, name: str) -> Path:
+    def _put_aside(self, role: Role, form: str) -> Path:
+        """Move what is at a role's response path to the archive, under the first free name of a form."""
         number = 1
-        while files.look(target := self.archive / f"{name}-{number}", self.wd):
+        while files.look(target := self.archive / form.format(number), self.wd):
             number += 1
         files.move(self.response_path_for(role), target, self.wd)
         self.record.keep_copy(target.name)
