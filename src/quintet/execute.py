@@ -80,7 +80,7 @@ def execute(spec: RunSpec) -> Result:
             reasons.append(event.reason)
 
     check_settings(settings)
-    with registered(settings.wd), ExitStack() as servers:
+    with registered(settings.workspace.project), ExitStack() as servers:
         connect = spec.connect or partial(_connect, settings, servers)
         early: list[Event] = [Warned(text=text) for text in (*spec.warnings, *_missing_script(settings))]
         early += [Noted(text=text) for text in _permissions(settings)]
@@ -91,7 +91,7 @@ def execute(spec: RunSpec) -> Result:
         result = Result(
             code, state.final_status, "".join(reasons[-1:]), state.run_id, session=state.session_name, api=state.api
         )
-        return _with_report(result, settings.wd) if result.run_id else result
+        return _with_report(result, settings.workspace.tree) if result.run_id else result
 
 
 def _with_report(result: Result, wd: Path) -> Result:
@@ -126,7 +126,7 @@ def _connect(
     settings: Settings, servers: ExitStack, api: str, sessions: Sequence[str], warn: Callable[[str], None]
 ) -> ApiClient:
     """A client of the server at the address; without an address, of a server that is started for this run."""
-    wd = settings.wd
+    wd = settings.workspace.tree
     if api:
         return client_for(api, str(wd), None if api == settings.api else warn)
     from quintet.server.http.embedded import EmbeddedServer  # noqa: PLC0415 - half a second that a run with `api` saves

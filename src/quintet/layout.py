@@ -1,6 +1,7 @@
 """Every file and folder name of a project and of its runs, spelled once."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -34,6 +35,16 @@ CHANGES: Final = "changes.json"
 """what a run has changed in the repository, kept at its end"""
 REPORT_MARKDOWN: Final = "report.md"
 REPORT_HTML: Final = "report.html"
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Where a run belongs and where its agents work: two folders, that may be the same."""
+
+    project: Path
+    """the user's checkout, where the settings and the task are and by which people know the run"""
+    tree: Path
+    """what the agents change; the files of the run are in its `.tmp`"""
 
 
 def user_state_folder() -> Path:

@@ -52,7 +52,7 @@ def run(
     loaded = load_run_settings(config_file, env, flags, Path.cwd(), reload=reload)
     settings = loaded.settings
     with open_console(
-        settings.wd,
+        settings.workspace.tree,
         plain=plain,
         as_json=as_json,
         must_go_on=True,
@@ -80,7 +80,7 @@ def run(
 
 def _show_earlier(show: RunConsole, settings: Settings, run_id: str) -> None:
     """Show the title and the earlier events of a run that is continued."""
-    saved = read_saved(settings.state_file, settings.wd).state
+    saved = read_saved(settings.state_file, settings.workspace.tree).state
     if saved and saved.prompt.strip():
         show.title(title_of(saved.prompt))
-    show.earlier(list(Journal.of(RunRecord(settings.wd, run_id)).read())[:-1])
+    show.earlier(list(Journal.of(RunRecord(settings.workspace.tree, run_id)).read())[:-1])

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from quintet.config.kinds import Choice, Flag, Globs, Kind, PathText, Prices, Seconds, Text, TextList, Url, WholeNumber
+from quintet.layout import Workspace
 from quintet.providers.registry import provider_names
 from quintet.roles import ANALYST, ROLES
 
@@ -248,6 +249,11 @@ class Settings:
     )
     state_file: Path = _row("state_file", PathText(), Path(), "where the state of the run is saved")
     agents: Mapping[str, Agent] = field(default_factory=_default_agents)
+
+    @property
+    def workspace(self) -> Workspace:
+        """Where the run belongs and where its agents work."""
+        return Workspace(self.wd, self.wd)
 
 
 def _as_row(item: Field[Any]) -> Row:

@@ -67,7 +67,7 @@ def first_state(settings: Settings, run_id: str = "", start_commit: str = "") ->
     first = State(
         api=settings.api,
         provider=settings.provider,
-        wd=str(settings.wd),
+        wd=str(settings.workspace.tree),
         prompt=settings.prompt,
         run_id=run_id,
         start_commit=start_commit,

@@ -21,7 +21,7 @@ class Notifier:
 
     def __init__(self, settings: Settings, warn: Callable[[str], None]) -> None:
         self._url = f"{settings.ntfy_url}/{quote(settings.ntfy_topic, safe='')}" if settings.ntfy_topic else ""
-        self._project = settings.wd.name
+        self._project = settings.workspace.project.name
         self._warn = warn
         self._sending: list[threading.Thread] = []
 

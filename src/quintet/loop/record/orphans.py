@@ -18,8 +18,10 @@ MOST: Final = 12
 
 def find_strays(settings: Settings) -> list[State]:
     """The unfinished runs of a project that have no state file any more, in no place."""
-    names = {path.parent.name for path in (settings.wd / TMP).glob(f"*/{JOURNAL}")}.union(recorded_runs(settings.wd))
-    folders = [run_folder(settings.wd, name) for name in sorted(names, reverse=True)]
+    names = {path.parent.name for path in (settings.workspace.tree / TMP).glob(f"*/{JOURNAL}")}.union(
+        recorded_runs(settings.workspace.tree)
+    )
+    folders = [run_folder(settings.workspace.tree, name) for name in sorted(names, reverse=True)]
     stateless = [folder for folder in folders if not (folder / settings.state_file.name).exists()]
     found = [state_from_journal(recorded(folder) / JOURNAL) for folder in stateless[:MOST]]
     return [state for state in found if state is not None]

@@ -40,7 +40,7 @@ class RunStore:
         self.state = state
         self.owns_state_file = owns_state_file
         self.settings, self.signals = settings, signals
-        self.record = RunRecord(settings.wd, state.run_id)
+        self.record = RunRecord(settings.workspace.tree, state.run_id)
         self.record.open()
         self.responses = Responses(self.record)
         self.responses.ensure_response_dir()
@@ -94,12 +94,12 @@ class RunStore:
         """Put back what an agent has deleted: agents may clean the work tree in the middle of their turn."""
         if not self.responses.ready:
             self.responses.ensure_response_dir()
-        sign_again(self.settings.wd)
+        sign_again(self.settings.workspace.tree)
         with self.signals.deferred():
             self.record.restore_copies()
             if self.owns_state_file and (self._written != (found := self._look()) or not found):
                 self._put_state_back()
-            name_state_file(self.settings.wd, self.settings.state_file)
+            name_state_file(self.settings.workspace.tree, self.settings.state_file)
 
     def _put_state_back(self) -> None:
         """Save the state once more where the file is gone, or is not as this run has written it."""
@@ -117,4 +117,4 @@ class RunStore:
     def _save(self) -> None:
         self._copied = save(self.state, self.settings.state_file, self.record, self._copied)
         self.owns_state_file, self._written = True, self._look()
-        name_state_file(self.settings.wd, self.settings.state_file)
+        name_state_file(self.settings.workspace.tree, self.settings.state_file)

@@ -30,7 +30,7 @@ def carry_out(step: FollowUp, settings: Settings, task: str) -> Marked | FollowU
 
 def archive_change(change: str, settings: Settings, _task: str) -> Marked | FollowUpEnded:
     """Archive the one active OpenSpec change; none or several are left alone."""
-    wd, folder = settings.wd, settings.wd / _CHANGES
+    wd, folder = settings.workspace.tree, settings.workspace.tree / _CHANGES
     if not change:
         names = _active_changes(folder)
         if len(names) == 1:
@@ -74,7 +74,7 @@ def _is_archived(folder: Path, change: str) -> bool:
 
 def commit(parent: str, settings: Settings, task: str) -> Marked | FollowUpEnded:
     """Commit the whole work tree, but for what belongs to the run."""
-    wd = settings.wd
+    wd = settings.workspace.tree
     if not parent:
         return Marked(head_commit(wd) or _NO_COMMIT)
     message = settings.post_git_commit_comment.strip() or f"Quintet: {title_of(task)[:72] or 'task passed'}"

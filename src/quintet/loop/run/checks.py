@@ -25,7 +25,7 @@ def run_checks(step: Verify, settings: Settings, store: RunStore) -> None:
     for check in step.checks:
         store.note(f"{_WORDS[step.when]}: {check.words}")
         deferred = store.signals.deferred
-        ended = command.run(check.command, settings.wd, settings.response_timeout, shield=deferred)
+        ended = command.run(check.command, settings.workspace.tree, settings.response_timeout, shield=deferred)
         with deferred():
             name = _file_name(step, store.state.sequence, len(results) + 1)
             kept = store.responses.keep_output(name, check.script, ended.exit_code, ended.output)
@@ -42,7 +42,7 @@ def run_checks(step: Verify, settings: Settings, store: RunStore) -> None:
 def _refuse_unreadable(step: Verify, settings: Settings) -> None:
     """Refuse a script that no shell can read: it would fail in every round, whatever is built."""
     for check in (check for check in step.checks if check.is_block):
-        read = command.run(("sh", "-n", "-c", check.script), settings.wd, settings.response_timeout)
+        read = command.run(("sh", "-n", "-c", check.script), settings.workspace.tree, settings.response_timeout)
         if read.exit_code:
             raise RunError(f"{check.title} is no script that sh can read: {read.last_line}")
 

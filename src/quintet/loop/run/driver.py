@@ -64,7 +64,7 @@ class Driver:
 
     def run(self) -> Ended:
         """Carry the task to its end."""
-        with directory_lock(self.settings.wd), Signals() as signals:
+        with directory_lock(self.settings.workspace.tree), Signals() as signals:
             try:
                 run = self._open(signals)
             except Interrupted as interrupt:
@@ -79,14 +79,14 @@ class Driver:
         if saved:
             check_task(saved, settings, self.named)
             # a state that another tool has written knows no run id, and that of a copied project has another run's
-            known = is_folder_name(saved.run_id) and not RunRecord(settings.wd, saved.run_id).is_taken
+            known = is_folder_name(saved.run_id) and not RunRecord(settings.workspace.tree, saved.run_id).is_taken
             run_id = saved.run_id if known else new_run_id()
             state = flow.resumed_state(saved, settings, run_id)
             task, earlier = saved_task(state.prompt, settings), [saved]
         else:
             task, earlier = given_task(settings), found.earlier
-            state = flow.first_state(settings, new_run_id(), head_commit(settings.wd))
-        settings = self._keep(settings, RunRecord(settings.wd, state.run_id), anew=not saved or self.reload)
+            state = flow.first_state(settings, new_run_id(), head_commit(settings.workspace.tree))
+        settings = self._keep(settings, RunRecord(settings.workspace.tree, state.run_id), anew=not saved or self.reload)
         store = RunStore(settings, signals, self.listeners, state, early, owns_state_file=saved is not None)
         sessions = [one.session_name for one in earlier if one.session_name]
         return _Run(
@@ -241,7 +241,7 @@ class _Run:
                 round=self.store.state.current_round,
                 checks=self.store.state.checked,
                 cleaned_up=self.settings.cleanup_on_exit,
-                head=head_commit(self.settings.wd),
+                head=head_commit(self.settings.workspace.tree),
             )
         )
         self.store.fold(step, Closed(number))
@@ -269,7 +269,7 @@ class _Run:
                 resumable=store.owns_state_file and can_resume(store.state),
                 max_tokens=max_tokens,
                 cleaned_up=cleans_up,
-                head=head_commit(self.settings.wd),
+                head=head_commit(self.settings.workspace.tree),
             )
         )
 

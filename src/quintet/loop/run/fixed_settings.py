@@ -107,12 +107,12 @@ def _write_texts(folder: Path, texts: Mapping[str, bytes]) -> None:
 def _resumed_run(settings: Settings) -> RunRecord | None:
     """The record of the run that would go on."""
     try:
-        saved = read_saved(settings.state_file, settings.wd).state
+        saved = read_saved(settings.state_file, settings.workspace.tree).state
     except StateError:
         return None
-    if saved is None or settings.resume is False or not_resumable_reason(saved, settings.wd):
+    if saved is None or settings.resume is False or not_resumable_reason(saved, settings.workspace.tree):
         return None
-    record = RunRecord(settings.wd, saved.run_id)
+    record = RunRecord(settings.workspace.tree, saved.run_id)
     return record if is_folder_name(saved.run_id) and record.is_known else None
 
 

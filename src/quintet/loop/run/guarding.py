@@ -57,8 +57,8 @@ class TreeGuard:
         self._folder = guard_folder(run.state.run_id)
         self._protect = (*OWN_FILES, *settings.protect)
         self._skip = [TMP.name]
-        if settings.state_file.is_relative_to(settings.wd):
-            self._skip.append(settings.state_file.relative_to(settings.wd).as_posix())
+        if settings.state_file.is_relative_to(settings.workspace.tree):
+            self._skip.append(settings.state_file.relative_to(settings.workspace.tree).as_posix())
         self._store: Store | None = None
         self._name = ""
         """of the snapshot that the current turn is compared with"""
@@ -193,7 +193,7 @@ class TreeGuard:
         self._name, self._before = "", None
 
     def _take(self, store: Store, name: str) -> Snapshot:
-        return take(self._settings.wd, store, name, self._protect, skip=self._skip, cache=self._last)
+        return take(self._settings.workspace.tree, store, name, self._protect, skip=self._skip, cache=self._last)
 
     def _split(self, role: Role, changes: Sequence[Change]) -> Split:
         """What of the changes is to be undone, and what only told.
@@ -239,7 +239,9 @@ class TreeGuard:
         """A free name in the archive for a patch."""
         archive, number = self._run.responses.archive, self._run.state.sequence + 1
         names = (f"{number:03d}-{what}{f'-{more}' if more > 1 else ''}.patch" for more in itertools.count(1))
-        return next(archive / name for name in names if files.look(archive / name, self._settings.wd) is None)
+        return next(
+            archive / name for name in names if files.look(archive / name, self._settings.workspace.tree) is None
+        )
 
     def _keep(self, paths: Iterable[Path]) -> None:
         """Take files of the archive into the run's record."""
@@ -268,7 +270,11 @@ class TreeGuard:
                 self._run.warn(f"{turn}, and nothing of it is undone: {error}")
                 return
             self._store = None
-            reason = str(error) if git.is_repository(self._settings.wd) else "the project is in no git repository"
+            reason = (
+                str(error)
+                if git.is_repository(self._settings.workspace.tree)
+                else "the project is in no git repository"
+            )
             self._run.warn(f"the roles are not guarded, and nothing that they change is undone: {reason}")
 
 

@@ -43,10 +43,10 @@ def find_saved(settings: Settings, warn: Callable[[str], None]) -> Found:
     """Decide between going on and a new run; a state that cannot be read is put aside."""
     path, wish = settings.state_file, settings.resume
     try:
-        kept = read_saved(path, settings.wd, settings.provider)
-        put_right(kept, path, settings.wd, warn)
+        kept = read_saved(path, settings.workspace.tree, settings.provider)
+        put_right(kept, path, settings.workspace.tree, warn)
         saved = kept.state
-        reason = "there is no saved run" if saved is None else not_resumable_reason(saved, settings.wd)
+        reason = "there is no saved run" if saved is None else not_resumable_reason(saved, settings.workspace.tree)
     except StateError as error:
         saved, reason = None, f"{error}; it is kept as {put_aside(path, 'unreadable').name}"
         warn(reason)
@@ -60,14 +60,14 @@ def find_saved(settings: Settings, warn: Callable[[str], None]) -> Found:
 def archive_state(settings: Settings, saved: State) -> Path:
     """Keep an old state with its run, also where the archive is on another file system."""
     path = settings.state_file
-    folder = settings.wd / TMP / (saved.run_id if is_folder_name(saved.run_id) else "earlier-runs")
+    folder = settings.workspace.tree / TMP / (saved.run_id if is_folder_name(saved.run_id) else "earlier-runs")
     target, number = folder / path.name, 1
     while target.exists():
         number += 1
         target = folder / f"{path.stem}-{number}{path.suffix}"
     try:
         unmark(path)
-        files.move(path, target, settings.wd)
+        files.move(path, target, settings.workspace.tree)
     except OSError as error:
         raise StateError(f"{path}: cannot be moved to the archive ({error.strerror})") from None
     return target
@@ -110,7 +110,7 @@ def check_task(saved: State, settings: Settings, named: str) -> None:
     raise RunError(
         f'the unfinished run {saved.run_id} here has another task, "{title_of(saved.prompt)}". '
         f"Go on with it: {run}. Drop it: {run} --no-resume {named}. "
-        f"Start this one beside it: {_beside(settings.wd)} && {run} {named}"
+        f"Start this one beside it: {_beside(settings.workspace.project)} && {run} {named}"
     )
 
 

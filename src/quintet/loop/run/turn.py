@@ -206,7 +206,9 @@ class AgentTurn:
     def _lost_tests(self) -> TestLosses:
         """What the work tree has lost of its tests, for the reviewer of the code."""
         reviews_code = self.step.role is PEER_PROGRAMMER and not self.step.again
-        return changed_tests.look(self.settings.wd, self._state.start_commit) if reviews_code else TestLosses()
+        return (
+            changed_tests.look(self.settings.workspace.tree, self._state.start_commit) if reviews_code else TestLosses()
+        )
 
     @property
     def _state(self) -> State:

@@ -24,7 +24,7 @@ def uncommitted(settings: Settings, *options: str) -> list[str]:
     """The changes in the work tree, without `.tmp/`, as git's short status shows them."""
     others = (path.replace(":(", ":(exclude,", 1) for path in never_committed(settings))
     form = ("--porcelain", "--untracked-files=normal", "--no-renames", *options)
-    outcome = run_git(settings.wd, "status", *form, "--", ":/", *others)
+    outcome = run_git(settings.workspace.tree, "status", *form, "--", ":/", *others)
     if outcome.exit_code or not outcome.output.strip():
         return []
     return outcome.output.strip("\0\n").split("\0" if "-z" in options else "\n")
@@ -35,7 +35,7 @@ def dirty_paths(settings: Settings) -> tuple[str, ...] | None:
 
     None where that is not known: no repository, or too much to list.
     """
-    prefix = run_git(settings.wd, "rev-parse", "--show-prefix")
+    prefix = run_git(settings.workspace.tree, "rev-parse", "--show-prefix")
     lines = uncommitted(settings, "-z")
     if prefix.exit_code or len(lines) > _MOST_DIRTY:
         return None
@@ -45,10 +45,10 @@ def dirty_paths(settings: Settings) -> tuple[str, ...] | None:
 
 def never_committed(settings: Settings) -> list[str]:
     """What belongs to a run and never into a commit, as pathspecs."""
-    prefix = run_git(settings.wd, "rev-parse", "--show-prefix").output.removesuffix("\n")
+    prefix = run_git(settings.workspace.tree, "rev-parse", "--show-prefix").output.removesuffix("\n")
     paths = [TMP.as_posix()]
-    if settings.state_file.is_relative_to(settings.wd):
-        paths.append(settings.state_file.relative_to(settings.wd).as_posix())
+    if settings.state_file.is_relative_to(settings.workspace.tree):
+        paths.append(settings.state_file.relative_to(settings.workspace.tree).as_posix())
     return [f":(top,literal){prefix}{path}" for path in paths]
 
 

@@ -180,7 +180,7 @@ class Prompts:
         return render(name, values, self.settings.prompts_dir)
 
     def _response_file(self, step: Ask) -> str:
-        path = str(response_path_for(step.role, self.settings.wd))
+        path = str(response_path_for(step.role, self.settings.workspace.tree))
         digest = hashlib.sha256(f"{self.state.run_id}\n{step.key}".encode("utf-8", "replace")).hexdigest()[:16]
         # a reply cannot contain a line that its author has never seen before this prompt
         marker = f"QUINTET_END_{digest.upper()}"
