@@ -1,6 +1,7 @@
 """What the roles of a run may change: a snapshot before each prompt, a comparison after the reply, and the undo."""
 
 import itertools
+import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -28,7 +29,7 @@ from quintet.guard import (
     take,
     undo,
 )
-from quintet.layout import OWN_FILES, TMP, guard_folder
+from quintet.layout import OWN_FILES, TMP, guard_folder, user_state_folder
 from quintet.loop.decide.steps import Ask, Step
 from quintet.loop.journal import GuardedChange, GuardViolation
 from quintet.loop.record.store import RunStore
@@ -207,9 +208,20 @@ class TreeGuard:
             for change in split.forbidden
             if self._resumed and change.area is Area.FILE and matches(change.name, OWN_FILES)
         ]
-        told = [change for change in split.told if change.area is not Area.NESTED or not role.may_commit]
+        told = [change for change in split.told if not self._is_ours(change)]
+        if role.may_commit:
+            told = [change for change in told if change.area is not Area.NESTED]
         forbidden = tuple(change for change in split.forbidden if change not in own)
         return Split(split.allowed, forbidden, (*own, *told))
+
+    def _is_ours(self, change: Change) -> bool:
+        """Whether it is Quintet that changes a file, where its state directory is in the same repository."""
+        state = os.path.realpath(user_state_folder())
+        return (
+            change.area is Area.ELSEWHERE
+            and self._before is not None
+            and (Path(self._before.place.top, change.name).is_relative_to(state))
+        )
 
     def _violation(self, step: Ask, split: Split, earlier: GuardViolation | None) -> GuardViolation:
         paths = list(dict.fromkeys([*(earlier.paths if earlier else ()), *map(_told, split.forbidden)]))
