@@ -1,6 +1,8 @@
 """The guard in a run: the real command, a scripted server whose agents change files, and real git."""
 
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -11,7 +13,7 @@ from typing import Any
 import pytest
 
 from quintet.roles import ANALYST, PEER_PROGRAMMER, PROGRAMMER, TESTER, Role
-from tests.stub.project import ONE_PASS, Project, finish, killed, project_in, until
+from tests.stub.project import DEADLINE, ONE_PASS, Project, finish, killed, project_in, until
 from tests.stub.replies import PASS, SMOOTH
 from tests.stub.server import Turn
 
@@ -257,6 +259,25 @@ def test_what_has_changed_since_a_stop_is_told_and_kept(project: Project) -> Non
     assert "+by the user" in (project.archive / "003-resumed.patch").read_text()
     assert tree(project)["main.c"] == "by the user\n", "the interrupted programmer may change it"
     assert project.events("guard_violation") == []
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+def test_a_check_that_goes_on_later_sees_the_project_as_it_was_judged(project: Project, end: signal.Signals) -> None:
+    """Whoever ends the run while it checks a PASS, and makes the check succeed, has gained nothing."""
+    waits = "sh check.sh || test -e .tmp/again || { echo $$ > .tmp/again; exec sleep 60; }; sh check.sh"
+    process = project.start(VERIFY_CMD=waits, RED_FIRST="off", MAX_ROUNDS="1")
+    until(lambda: (project.wd / ".tmp/again").is_file() and (project.wd / ".tmp/again").read_text(), "the check")
+    process.send_signal(end)
+    process.communicate(timeout=DEADLINE)
+    if end is signal.SIGKILL:
+        os.kill(int((project.wd / ".tmp/again").read_text()), end)
+    edit(project, "check.sh", "exit 0\n")()
+    done = project.run(VERIFY_CMD=waits, RED_FIRST="off", MAX_ROUNDS="1")
+    assert done.code == 1, done.text
+    assert tree(project)["check.sh"] == "exit 1\n"
+    assert "undone before the checks run on: changed check.sh; kept as 006-checks-undone.patch" in done.text
+    assert "+exit 0" in (project.archive / "006-checks-undone.patch").read_text()
+    assert project.roles == list(ONE_PASS), "no agent is asked twice"
 
 
 def dying(project: Project, tmp_path: Path, where: str) -> None:

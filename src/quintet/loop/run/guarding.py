@@ -20,6 +20,7 @@ from quintet.guard import (
     Snapshot,
     Split,
     Store,
+    Undone,
     compare,
     finish,
     keep,
@@ -30,12 +31,13 @@ from quintet.guard import (
     undo,
 )
 from quintet.layout import OWN_FILES, TMP, guard_folder, user_state_folder
-from quintet.loop.decide.steps import Ask, Step
+from quintet.loop.decide.steps import Ask, Step, Verify
 from quintet.loop.journal import GuardedChange, GuardViolation
 from quintet.loop.record.store import RunStore
+from quintet.loop.run.strays import is_judge
 from quintet.program import program
 from quintet.prose import plural
-from quintet.roles import Role
+from quintet.roles import TESTER, Role
 
 START: Final = "start"
 """the snapshot of the project before the run"""
@@ -43,6 +45,8 @@ _STOPPED: Final = "stopped"
 """the snapshot of the project when the run was stopped"""
 _TURN: Final = "turn-"
 """the beginning of the names of the snapshots before a prompt"""
+_JUDGED: Final = f"{_TURN}judged"
+"""the snapshot of a judge's turn that is over: the project as it has to be until the next turn begins"""
 _SHOWN: Final = 5
 _MOST: Final = 50
 """changes that an event names"""
@@ -106,6 +110,8 @@ class TreeGuard:
             self._store = Store(self._folder)
             self._finish(self._store)
             self._tell_changes_since(self._store, step)
+            if isinstance(step, Verify) and self._settings.guard == "restore":
+                self._put_right(self._store)
 
     def stop(self) -> None:
         """When a run stops before its end: note how the project is left."""
@@ -126,27 +132,45 @@ class TreeGuard:
         finished = finish(store)
         if finished:
             self._run.note(f"an undo that was interrupted is complete ({plural(len(finished.changes), 'change')})")
-            for name, reason in finished.failed.items():
-                self._run.warn(f"{_printable(name)} could not be put back: {reason}")
+            self._tell_failed(finished)
+
+    def _tell_failed(self, undone: Undone) -> None:
+        for name, reason in undone.failed.items():
+            self._run.warn(f"{_printable(name)} could not be put back: {reason}")
 
     def _tell_changes_since(self, store: Store, step: Step) -> None:
         """Tell and keep what has changed since the run was stopped; since its last turn began, where it was killed.
 
         What the interrupted role may not change is undone at the end of that turn.
         """
-        turn = f"{_TURN}{step.key}"
-        before = load(store, _STOPPED) or load(store, turn)
+        before = load(store, _STOPPED) or load(store, f"{_TURN}{step.key}") or load(store, _JUDGED)
         if before is None:
             return
         changes = compare(before, look(before, store))
         if changes:
             patch = self._free_name("resumed")
             self._keep(keep(changes, before, store, patch)[0])
-            told = [str(_told(change)) for change in changes[:_SHOWN]]
-            more = f" and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
-            since = "the run was stopped" if (self._folder / f"{_STOPPED}.json").exists() else "this turn began"
-            self._run.note(f"changed since {since}: {', '.join(told)}{more}; kept as {patch.name}")
+            since = "the run was stopped" if (self._folder / f"{_STOPPED}.json").exists() else "its last turn began"
+            self._run.note(f"changed since {since}: {_some(changes)}; kept as {patch.name}")
         (self._folder / f"{_STOPPED}.json").unlink(missing_ok=True)
+
+    def _put_right(self, store: Store) -> None:
+        """Before checks go on that an earlier process has begun: undo what has changed since the last turn."""
+        before = self._load_judged(store)
+        if before is None:
+            return
+        self._resumed = True
+        split = self._split(TESTER, compare(before, look(before, store)))
+        if split.forbidden:
+            patch = self._free_name("checks-undone")
+            undone = self._carry_out(split, before, store, patch)
+            self._run.warn(f"undone before the checks run on: {_some(split.forbidden)}; kept as {patch.name}")
+            self._tell_failed(undone)
+
+    def _load_judged(self, store: Store) -> Snapshot | None:
+        """The snapshot of the judge's turn that checks follow; a kill may have come before it got its name."""
+        names = [path.stem for path in self._folder.glob(f"{_TURN}*.json") if path.stem != _JUDGED]
+        return load(store, names[0] if names else _JUDGED)
 
     @property
     def _start_snapshot(self) -> Path:
@@ -186,10 +210,13 @@ class TreeGuard:
                 return self._undo(split, before, store, self._violation(step, split, earlier))
         return earlier
 
-    def done(self) -> None:
-        """The outcome of the step is saved: its snapshot is not needed any more."""
+    def done(self, step: Ask) -> None:
+        """The outcome of the step is saved: only after a judge's turn is its snapshot still needed."""
         if self._store is not None:
-            for path in (self._folder / f"{self._name}.json", self._note):
+            snapshot = self._folder / f"{self._name}.json"
+            if is_judge(step.role) and snapshot.exists():
+                snapshot.replace(self._folder / f"{_JUDGED}.json")
+            for path in (snapshot, self._note):
                 path.unlink(missing_ok=True)
         self._name, self._before = "", None
 
@@ -241,11 +268,15 @@ class TreeGuard:
         patch = self._free_name(f"{violation.role}-undone")
         violation = violation.model_copy(update={"undone": True, "file": patch.name})
         files.write(self._note, violation.model_dump_json(), durable=True)
+        undone = self._carry_out(split, before, store, patch)
+        failed = tuple(f"{_printable(name)}: {reason}" for name, reason in undone.failed.items())
+        return violation.model_copy(update={"failed": (*failed, *undone.notes)[:_MOST]})
+
+    def _carry_out(self, split: Split, before: Snapshot, store: Store, patch: Path) -> Undone:
         with self._run.signals.deferred():
             undone = undo(split, before, store, patch)
             self._keep(undone.kept)
-        failed = tuple(f"{_printable(name)}: {reason}" for name, reason in undone.failed.items())
-        return violation.model_copy(update={"failed": (*failed, *undone.notes)[:_MOST]})
+        return undone
 
     def _free_name(self, what: str) -> Path:
         """A free name in the archive for a patch."""
@@ -298,6 +329,11 @@ def _told(change: Change) -> GuardedChange:
         case Area.GIT:
             name = f".git/{name.partition('/')[2]}"
     return GuardedChange(path=name, change=_WORDS.get(change.kind, change.kind))
+
+
+def _some(changes: Sequence[Change]) -> str:
+    told = ", ".join(str(_told(change)) for change in changes[:_SHOWN])
+    return told + (f" and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else "")
 
 
 def _printable(name: str) -> str:

@@ -155,7 +155,7 @@ class AgentTurn:
                 )
             )
             self.store.fold(step, Replied(text, whole, number, spent.total, actions, violation))
-            self.guard.done()
+            self.guard.done(step)
             if reply.source == "file":
                 self._drop(reply)
 
@@ -177,7 +177,7 @@ class AgentTurn:
             )
         )
         self.store.fold(step, NoReply(spent.total, violation))
-        self.guard.done()
+        self.guard.done(step)
 
     def _read_kept(self, path: Path) -> tuple[str, gate.Whole | None]:
         """A long reply as it is in the archive: an excerpt of its text, and the verdict by all of its lines."""
