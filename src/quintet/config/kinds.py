@@ -207,7 +207,10 @@ class TextList:
 class Globs(TextList):
     """Patterns of files in the project: a list, or a text with commas or line ends between them."""
 
-    allowed: str = "paths or globs relative to the project, such as tests/**, as a list or with commas between them"
+    allowed: str = (
+        "paths or globs relative to the project, such as tests/**, as a list or with commas between them; "
+        "{a,b} and a ! in front have no meaning"
+    )
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -217,9 +220,17 @@ class Globs(TextList):
         if isinstance(raw, str):
             raw = [part.strip() for part in re.split(r"[,\n]", raw) if part.strip()]
         globs = super().read(raw)
-        if not all(re.search(_GLOB, glob) for glob in globs):
+        if not all(re.search(_GLOB, glob) and _matches_something(glob) for glob in globs):
             raise ValueError
         return globs
+
+
+def _matches_something(glob: str) -> bool:
+    """Whether a glob can mean what it looks like: `!` in front and `{a,b}` have no meaning, `[z-a]` matches nothing."""
+    sets = [found.lstrip("!^") for found in re.findall(r"\[([^]]+)\]", glob)]
+    ranges = [pair for found in sets for pair in re.findall("(.)-(.)", found, re.DOTALL)]
+    braces = "{" in glob and ("," in glob or "}" not in glob)
+    return not glob.startswith("!") and not braces and all(sets) and all(low <= high for low, high in ranges)
 
 
 def object_schema(properties: dict[str, Any]) -> dict[str, Any]:
