@@ -3,7 +3,7 @@
 import pytest
 
 from quintet.guard import Area, Change, Entry, Rules
-from quintet.guard.rules import matches
+from quintet.guard.globs import matches
 
 FILE = Entry(0o100644, digest="a")
 OTHER = Entry(0o100644, digest="b")

@@ -301,6 +301,58 @@ def test_submodules_and_nested_repositories_are_told_by_their_commit(project: Pr
     assert split.forbidden == ()
 
 
+def test_files_in_a_new_nested_repository_are_seen(project: Project) -> None:
+    project.git("init", "--quiet", "old")
+    project.write("old/file", "told by its commit alone")
+    project.take()
+    project.git("init", "--quiet", "new")
+    project.git("init", "--quiet", "src/deep")
+    for name in ("new/file", "src/deep/new.c", "old/other"):
+        project.write(name, "hidden")
+    created = {"file created new/file", "file created src/deep/new.c"}
+    assert project.kinds() == {"nested created new/", "nested created src/deep/", *created}
+    assert project.undo().failed == {}
+    assert not (project.tree / "new/file").exists()
+    assert not (project.tree / "src/deep/new.c").exists()
+    assert (project.tree / "src/deep/er/util.c").exists()
+
+
+def test_protected_files_in_a_nested_repository_are_seen(project: Project) -> None:
+    project.protect = ("lib/tests/**", "*.json")
+    project.git("init", "--quiet", "lib")
+    project.write("lib/tests/old.c", "mine")
+    project.take()
+    for name in ("lib/tests/old.c", "lib/tests/new.c", "lib/code.c"):
+        project.write(name, "theirs")
+    assert project.kinds() == {"file changed lib/tests/old.c", "file created lib/tests/new.c"}
+
+
+@pytest.mark.parametrize("setting", [("core.worktree", "../src"), ("core.bare", "true")])
+def test_a_config_that_hides_the_work_tree_is_undone_also_for_one_who_may_commit(
+    project: Project, setting: tuple[str, str]
+) -> None:
+    project.take()
+    was = state(project)
+    project.git("config", *setting)
+    assert Area.REPOSITORY in {change.area for change in project.split(EVERYTHING).forbidden}
+    assert project.undo(EVERYTHING).failed == {}
+    assert state(project) == was
+
+
+def test_a_config_with_other_things_in_it_is_left_to_one_who_may_commit(project: Project) -> None:
+    project.take()
+    project.git("config", "core.autocrlf", "false")
+    assert project.split(EVERYTHING).forbidden == ()
+
+
+def test_a_branch_whose_name_contains_a_line_end_of_other_systems(project: Project) -> None:
+    project.take()
+    project.git("branch", "a\u2028b\x85")
+    assert project.kinds() == {"ref created refs/heads/a\u2028b\x85"}
+    assert project.undo().failed == {}
+    assert project.kinds() == set()
+
+
 def test_pipes_and_sockets_are_never_opened(project: Project) -> None:
     os.mkfifo(project.tree / "pipe")
     with socket.socket(socket.AF_UNIX) as listening:

@@ -7,7 +7,8 @@ earlier one, `compare` lists what differs, `Rules.split` says what of it a role 
 
 from quintet.guard.archive import keep
 from quintet.guard.changes import Area, Change, compare
-from quintet.guard.rules import Rules, Split, matches
+from quintet.guard.globs import matches
+from quintet.guard.rules import Rules, Split
 from quintet.guard.snapshot import Snapshot, load, look, take
 from quintet.guard.store import Entry, Store
 from quintet.guard.undo import Undone, finish, undo

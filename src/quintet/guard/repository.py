@@ -77,12 +77,21 @@ def locate(tree: Path, deadline: Deadline) -> Place:
     return Place(str(tree), top, git_dir, common, form, values.get("core.ignorecase", "false"), excludes)
 
 
+def is_found(place: Place, deadline: Deadline) -> bool:
+    """Whether git finds the same work tree as before: its config can name another one, or none."""
+    try:
+        found = locate(Path(place.tree), deadline)
+    except NotGuarded:
+        return False
+    return found.top == place.top or found.git_dir != place.git_dir
+
+
 def head_and_refs(place: Place, deadline: Deadline) -> tuple[str, dict[str, str]]:
     """HEAD (`ref: NAME`, or a commit where it is detached) and all refs by name; GitError where git cannot tell."""
     folder, form = Path(place.top), "--format=%(refname)%00%(objectname)%00%(symref)"
     rows = git.run(folder, "for-each-ref", form, env=place.env, seconds=deadline.left).text
     refs = {}
-    for row in rows.splitlines():
+    for row in filter(None, rows.split("\n")):  # a name may contain what other systems end lines with
         name, commit, link = row.split("\0")
         refs[name] = f"ref: {link}" if link else commit
     head = git.run(folder, "symbolic-ref", "--quiet", "HEAD", env=place.env, check=False)

@@ -15,6 +15,7 @@ from typing import Any, Final
 from quintet import files, git
 from quintet.errors import GitError, NotGuarded
 from quintet.guard import ignores, repository
+from quintet.guard.globs import matches, may_match_below
 from quintet.guard.repository import Place
 from quintet.guard.store import Content, Deadline, Entry, Store
 from quintet.layout import GITIGNORE, TMP
@@ -26,6 +27,7 @@ in steps of two seconds"""
 _LOOPS: Final = 5
 _CHECK_EVERY: Final = 1000
 _GITLINK: Final = "160000"
+_DOT_GIT: Final = ".git"
 _FIELDS: Final = ("protect", "skip", "time", "git", "head", "refs", "nested", "sources", "objects_kept", "table")
 Signature = tuple[int, int, int]
 
@@ -95,9 +97,13 @@ def look(before: Snapshot, store: Store, seconds: float = 6 * SECONDS) -> Snapsh
         new = Snapshot(before.place, before.protect, before.skip, time.time_ns())
         new.rules, new.sources = before.rules, before.sources
         _read_repository(new, store, before, deadline)
+        if _configs(new) != _configs(before) and not repository.is_found(before.place, deadline):
+            new.refs = None
         prefix = before.place.prefix
         known = [prefix + path for path in before.files if not path.endswith("/")]
-        paths = [*known, *before.elsewhere, *_staged_paths(before.staged), *_list(new, store, deadline)]
+        listed = _list(new, store, deadline)
+        hidden = [inner for path in listed if path not in before.nested for inner in _inside(before.place.top, path)]
+        paths = [*known, *before.elsewhere, *_staged_paths(before.staged), *listed, *hidden]
         _read_files(new, store, before, paths, deadline)
         store.sync()
     return new
@@ -130,6 +136,11 @@ def _read_repository(new: Snapshot, store: Store, cache: Snapshot | None, deadli
             new.staged = repository.staged(place, deadline)
     except GitError:
         new.refs = None
+
+
+def _configs(snapshot: Snapshot) -> list[str]:
+    """Git's own config, as far as it decides what the work tree of the repository is."""
+    return [entry.digest for name in ("common/config", "git/config.worktree") if (entry := snapshot.git.get(name))]
 
 
 def _list_by_rules_of_the_tree(new: Snapshot, store: Store, cache: Snapshot | None, deadline: Deadline) -> list[str]:
@@ -174,7 +185,31 @@ def _list(new: Snapshot, store: Store, deadline: Deadline) -> list[str]:
     if new.protect:
         globs = [f":(glob){pattern}" for pattern in new.protect]
         listed += git.run(Path(place.tree), *words, "--", *globs, env=env, seconds=deadline.left).parts
+        listed += _protected_in_nested(new, listed)
     return listed
+
+
+def _protected_in_nested(new: Snapshot, listed: Iterable[str]) -> list[str]:
+    """The protected files in nested repositories: whoever makes one must not get them out of sight."""
+    prefix = new.place.prefix
+    folders = {path for path in listed if path.endswith("/") and path.startswith(prefix)}
+    inner = [
+        path
+        for folder in folders
+        if may_match_below(folder.removeprefix(prefix), new.protect)
+        for path in _inside(new.place.top, folder)
+    ]
+    return [path for path in inner if matches(path.removeprefix(prefix), new.protect)]
+
+
+def _inside(top: str, folder: str) -> Iterator[str]:
+    """All files and links in a nested repository but its own, relative to the top; nothing for a path of a file."""
+    if not folder.endswith("/"):
+        return
+    for path, folders, names in os.walk(f"{top}/{folder}"):
+        links = [name for name in folders if os.path.islink(f"{path}/{name}")]  # noqa: PTH114 - one of many
+        folders[:] = [name for name in folders if name != _DOT_GIT]
+        yield from (os.path.relpath(f"{path}/{name}", top) for name in (*names, *links) if name != _DOT_GIT)
 
 
 @lru_cache(maxsize=2)

@@ -47,7 +47,7 @@ def undo(split: Split, before: Snapshot, store: Store, patch: Path) -> Undone:
     kept, notes = archive.keep(changes, before, store, patch)
     if any(change.area is Area.REPOSITORY for change in changes):
         objects = "" if before.objects_kept else " nor its objects, because the store is on another file system"
-        notes.append(f"the repository was broken; its reflogs are not restored{objects}")
+        notes.append(f"git could not use the repository any more; reflogs that are gone are not restored{objects}")
     above = _above(changes)
     plan = UndoPlan(
         before.place,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from quintet.config import Settings
-from quintet.guard.rules import matches
+from quintet.guard.globs import matches
 from quintet.layout import OWN_FILES, TMP
 from quintet.loop.decide.checks import Check, task_checks
 from quintet.loop.decide.lint import Finding
