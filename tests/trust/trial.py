@@ -1,6 +1,9 @@
 """One row of the corpus, tried: real agents by script, the real server, real git."""
 
+import json
+import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -80,7 +83,8 @@ def project(roles: dict[str, Any], before: str = "") -> Iterator[Scripted]:
         made.git("commit", "--quiet", "--message", "second")
         (made.wd / "mine.sh").write_text("exit 3\n")
         (made.wd / "notes.txt").write_text("mine\n")
-        subprocess.run(["sh", "-ec", before], cwd=made.wd, env=made.env, check=True, capture_output=True)
+        env = made.env | {"QUINTET": f"{sys.executable} -m quintet"}
+        subprocess.run(["sh", "-ec", before], cwd=made.wd, env=env, check=True, capture_output=True)
         yield made
 
 
@@ -104,7 +108,7 @@ def try_cheat(cheat: Cheat, **more: str) -> Trial:
     roles = roles_of(cheat.role, turn)
     if settings.get("TESTER_SAYS"):
         roles[TESTER.name] = [[{"run": "ls"}, {"reply": PASS}]]
-    with project(roles) as made:
+    with project(roles, cheat.before) as made:
         before = seen(made.wd)
         own = {name: value for name, value in settings.items() if name not in OWN_WORDS}
         own["PROMPT"] = TASK + cheat.task
@@ -173,37 +177,40 @@ def _make_subfolder(made: Scripted) -> None:
 
 
 def _trial(made: Scripted, code: int, said: str, before: State) -> Trial:
-    events = made.journal
-    return Trial(code, said, events, before, seen(made.wd), tuple(observed(made, events)))
+    """By the run's own record, which agents have nothing to do with."""
+    record = max(made.root.glob("x/quintet/records/2*"))
+    events = [json.loads(line) for line in (record / "journal.jsonl").read_text().splitlines()]
+    return Trial(code, said, events, before, seen(made.wd), observed(made, record, events))
 
 
-def _own_journal(made: Scripted) -> bytes:
-    return (made.root / "x" / "quintet" / "records" / made.folder.name / "journal.jsonl").read_bytes()
-
-
-def observed(made: Scripted, events: list[dict[str, Any]]) -> Iterator[str]:
+def observed(made: Scripted, record: Path, events: list[dict[str, Any]]) -> tuple[str, ...]:
     """What Quintet did against a cheat, in the order of the table's words."""
-    undone = [event for event in events if event["event"] == "guard_violation" and event["undone"]]
-    if undone:
-        yield cheats.UNDONE
-    judged = [event for event in events if event["event"] in ("test_judged", "review_judged")]
-    if any(
-        event["verdict"] in ("PASS", "APPROVED") and event.get("counts", event.get("approved")) is False
-        for event in judged
-    ):
-        yield cheats.VOID
-    if any(event["event"] == "prompt_sent" and event["step"].endswith("-again") for event in events):
-        yield cheats.AGAIN
-    prompts = [path.read_text() for path in sorted((made.folder / "prompts").glob("*review*"))]
-    if undone and any("Undone of the" in prompt for prompt in prompts):
-        yield cheats.TOLD
-    if any(event["event"] in ("verified", "checked") and event["exit_code"] for event in events):
-        yield cheats.CHECK_FAILED
-    if list(made.folder.glob("*-stale.md")):
-        yield cheats.ASIDE
-    if any(event["event"] == "warned" and "quintet-state.json" in event["text"] for event in events):
-        yield cheats.PUT_BACK
-    if ".tmp/2*" in (made.root / "scenario.json").read_text() and (
-        made.folder / "journal.jsonl"
-    ).read_bytes() == _own_journal(made):
-        yield cheats.KEPT
+    kinds = {event["event"] for event in events}
+    undone = any(event["event"] == "guard_violation" and event["undone"] for event in events)
+    sent = [path.read_text() for path in (record / "prompts").glob("*.md")]
+    failed = [event for event in events if event["event"] in ("verified", "checked") and event["exit_code"]]
+    warned = [event["text"] for event in events if event["event"] == "warned"]
+    other, journal = made.wd / ".tmp" / "other", made.wd / ".tmp" / record.name / "journal.jsonl"
+    script = (made.root / "scenario.json").read_text()
+    forged = "/journal.jsonl" in script or "rm -rf .tmp/2" in script
+    found = {
+        cheats.UNDONE: undone,
+        cheats.VOID: any(map(_is_void, events)),
+        cheats.AGAIN: any(event.get("step", "").endswith("-again") for event in events),
+        cheats.TOLD: undone and any("Undone of the" in prompt for prompt in sent),
+        cheats.CHECK_FAILED: bool(failed),
+        cheats.ASIDE: any(re.search("-stale|-late-", path.name) for path in made.wd.glob(".tmp/2*/*")),
+        cheats.PUT_BACK: any("quintet-state.json" in text for text in warned),
+        cheats.OWN_TEXTS: (made.wd / "texts").is_dir() and not any(cheats.ORDER in prompt for prompt in sent),
+        cheats.NO_LINK: other.is_dir() and not any(other.iterdir()),
+        cheats.STOPPED: "run_stopped" in kinds,
+        cheats.KEPT: forged and journal.read_bytes() == (record / "journal.jsonl").read_bytes(),
+    }
+    return tuple(word for word, is_so in found.items() if is_so)
+
+
+def _is_void(event: dict[str, Any]) -> bool:
+    """Whether a positive verdict did not count."""
+    if event["event"] == "review_judged":
+        return event["verdict"] == "APPROVED" and not event["approved"]
+    return event["event"] == "test_judged" and event["verdict"] == "PASS" and not event["counts"]
