@@ -36,6 +36,8 @@ def test_analyst_to_pass(cast: Cast) -> None:
         assert "reminded" not in events
         assert "guard_released" not in events
         assert "guard_violation" not in events
+        warned = [event["text"] for event in run.journal() if event["event"] == "warned"]
+        assert not [text for text in warned if "had left" in text], "nothing of an honest turn is ended"
         assert "hand_typed" not in events, "all that was typed was typed by the run"
         assert texts([request.prompt for request in run.model.turns]) == texts(run.sent_prompts())
         assert len(run.model.turns) == 14

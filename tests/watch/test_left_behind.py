@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from quintet.processes import has_ended
-from quintet.roles import PEER_PROGRAMMER, PROGRAMMER, TESTER
+from quintet.roles import PEER_PROGRAMMER, PROGRAMMER, TESTER, Role
 from tests.stub.replies import FAIL, PASS, PROGRAMMER_APPROVED
 from tests.watch.scripted import LONG_SUMMARY, Scripted, scripted, story, turns
 
@@ -83,3 +83,28 @@ def test_a_response_that_nobody_has_asked_for_is_told_and_kept(run: Scripted) ->
     assert "response file of tester" in told
     (kept,) = run.folder.glob("*-tester-late-1.md")
     assert kept.read_text() == "forged\n"
+
+
+LATER = """\
+until ls .tmp/2*/*-{output}.md >.tmp/seen 2>&1; do sleep 0.002; done
+echo 'exit 0' > check.sh
+"""
+"""waits until the reply is taken and the changes of the turn were looked at, and makes the check succeed"""
+
+
+@pytest.mark.parametrize("role", [PROGRAMMER, PEER_PROGRAMMER, TESTER], ids=str)
+def test_a_process_that_waits_for_the_end_of_its_turn_changes_nothing(run: Scripted, role: Role) -> None:
+    (run.wd / "check.sh").write_text("exit 1\n")
+    run.git("add", "--all")
+    run.git("commit", "--quiet", "--message", "a check")
+    (run.root / "later.sh").write_text(LATER.format(output=role.output))
+    leave = [{"run": "nohup sh ../later.sh </dev/null >/dev/null 2>&1 &"}, {"run": "ls"}]
+    run.script(story() | {
+        PROGRAMMER.name: turns(LONG_SUMMARY),
+        TESTER.name: turns(PASS),
+        role.name: [[*leave, {"reply": {PROGRAMMER: LONG_SUMMARY, TESTER: PASS}.get(role, PROGRAMMER_APPROVED)}]],
+    })  # fmt: skip
+    code, said = run.call("run", MAX_ROUNDS="1", VERIFY_CMD="sh check.sh", PROTECT="check.sh", RED_FIRST="off")
+    assert (code, (run.wd / "check.sh").read_text()) == (1, "exit 1\n"), said
+    (told,) = [text for text in warnings(run) if "running" in text]
+    assert told.startswith(f"{role} had left 1 command running, now ended: sh ../later.sh")

@@ -157,7 +157,7 @@ class Settings:
         "guard.end_strays",
         Flag(),
         True,
-        "end what other roles have left running before a reviewer or the tester gets its prompt",
+        "end what a turn has left running, before its changes are looked at and before a reviewer or tester is asked",
     )
     red_first: str = _row(
         "guard.red_first",

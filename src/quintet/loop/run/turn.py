@@ -132,7 +132,7 @@ class AgentTurn:
     def take(self, reply: Reply) -> None:
         """Archive, fold, save, and only then remove: at no moment is a reply in no safe place."""
         step, responses, spent, actions = self.step, self.store.responses, self._spent(), self._actions()
-        violation = self.guard.after(step)
+        violation = self._look_at_changes()
         with self.store.signals.deferred():
             number = self._state.sequence + 1
             if reply.is_long:
@@ -159,6 +159,11 @@ class AgentTurn:
             if reply.source == "file":
                 self._drop(reply)
 
+    def _look_at_changes(self) -> journal.GuardViolation | None:
+        """What the role changed and may not change. First nothing is left running that could change more later."""
+        end_strays(self.waiter.backend, self.store)
+        return self.guard.after(self.step)
+
     def _drop(self, reply: Reply) -> None:
         """Remove the response file; where it is another one than was read, somebody has written to it since."""
         role, responses = self.step.role, self.store.responses
@@ -170,7 +175,7 @@ class AgentTurn:
             responses.drop(role)
 
     def _miss(self) -> None:
-        step, spent, actions, violation = self.step, self._spent(), self._actions(), self.guard.after(self.step)
+        step, spent, actions, violation = self.step, self._spent(), self._actions(), self._look_at_changes()
         self.store.emit(
             journal.ReplyMissed(
                 step=step.key, role=step.role.name, tokens=spent.tokens, cost=spent.cost, actions=actions
