@@ -204,6 +204,7 @@ def observed(made: Scripted, record: Path, events: list[dict[str, Any]]) -> tupl
         cheats.OWN_TEXTS: (made.wd / "texts").is_dir() and not any(cheats.ORDER in prompt for prompt in sent),
         cheats.NO_LINK: other.is_dir() and not any(other.iterdir()),
         cheats.STOPPED: "run_stopped" in kinds,
+        cheats.ENDED: any("running, now ended" in text for text in warned),
         cheats.KEPT: forged and journal.read_bytes() == (record / "journal.jsonl").read_bytes(),
     }
     return tuple(word for word, is_so in found.items() if is_so)
