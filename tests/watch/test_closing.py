@@ -56,6 +56,11 @@ def test_it_says_what_the_result_rests_on(tmp_path: Path) -> None:
     assert "make test make" in screen(tmp_path, passed(long))
     used_up = at(52, journal.ReviewsUsedUp(phase="analyst", round=1, cycles=3))
     assert "1 phase continued without an approved review" in screen(tmp_path, passed(used_up))
+    edit = journal.GuardedChange(path="a.py", change="changed")
+    undone = at(50, journal.GuardViolation(step="1-1-tester", role="tester", paths=(edit,), undone=True, serious=True))
+    text = " ".join(screen(tmp_path, passed(undone, used_up)).split())
+    assert "1 phase continued without an approved review; in 1 turn a role changed what it may not change" in text
+    assert "In 1 turn a role changed what it may not change, which was undone" in screen(tmp_path, passed(undone))
 
 
 def test_it_says_what_still_runs_and_what_ends_it(tmp_path: Path) -> None:

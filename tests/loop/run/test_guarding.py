@@ -178,6 +178,24 @@ def test_without_a_repository_the_run_goes_on_and_says_so_once(tmp_path: Path) -
         assert "the project is in no git repository" in done.out
 
 
+def test_a_project_that_is_too_large_is_not_guarded_and_says_so_once(project: Project, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text(
+        "from quintet.guard import store\n"
+        "class Over(store.Deadline):\n"
+        "    def __init__(self, seconds):\n        super().__init__(0.0)\n        self._seconds = seconds\n"
+        "import quintet.guard.snapshot as snapshot\nsnapshot.Deadline = Over\n"
+    )
+    project.stub.script[TESTER] = acting(PASS, edit(project))
+    done = project.run(PYTHONPATH=str(site))
+    assert done.code == 0
+    assert project.roles == ONE_PASS
+    assert done.out.count("not guarded") == 1
+    assert "takes more than 10 s" in done.out
+    assert not list(project.home.glob(".local/state/quintet/records/*/guard")), "half a copy is of no use"
+
+
 def test_what_the_state_file_is_called_is_no_change_of_a_role(project: Project) -> None:
     done = project.run(STATE_FILE="state.json")
     assert done.code == 0

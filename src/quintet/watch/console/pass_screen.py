@@ -78,8 +78,10 @@ def _ground(run: Run) -> str:
 
 def _doubts(run: Run) -> str:
     open_phases = sum(warning.kind == NEVER_APPROVED for warning in run.warnings)
-    phases = plural(open_phases, "phase")
-    return f"{phases} continued without an approved review: see the report." if open_phases else ""
+    undone = sum(bool(handoff.violation and handoff.violation.undone) for handoff in run.handoffs)
+    doubts = [f"{plural(open_phases, 'phase')} continued without an approved review"] if open_phases else []
+    doubts += [f"in {plural(undone, 'turn')} a role changed what it may not change, which was undone"] if undone else []
+    return f"{'; '.join(doubts).capitalize()}: see the report." if doubts else ""
 
 
 def _running(run: Run, api: str) -> list[str]:
