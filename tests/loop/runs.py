@@ -9,7 +9,7 @@ from quintet.loop.decide.checks import CheckOutcome
 from quintet.loop.decide.flow import apply, first_state
 from quintet.loop.decide.flow import next_step as following
 from quintet.loop.decide.prompts import Prompts
-from quintet.loop.decide.state import State, TerminalRef
+from quintet.loop.decide.state import Again, State, TerminalRef
 from quintet.loop.decide.steps import (
     Ask,
     ChecksEnded,
@@ -27,7 +27,7 @@ from quintet.loop.decide.steps import (
 )
 from quintet.loop.decide.task import Task
 from quintet.loop.journal import Event, When
-from quintet.roles import ROLES, Phase
+from quintet.roles import ROLES, Phase, Role
 
 TASK = Task("EXPLORE SUMMARY\nwith two lines", "SCENARIO: run it\nand look")
 WD = Path("/project")
@@ -147,3 +147,26 @@ def default_reply(step: Ask) -> str:
     if step.role.reviews:
         return approval(step.role.phase)
     return PASS if step.role.phase is Phase.TESTER else f"## Files changed\n{step.role} did {step.key}\n"
+
+
+def of(role: Role, *replies: Replied | None) -> Reply:
+    """These replies of a role, one after the other, the last for ever; all others reply well."""
+    queue = list(replies)
+
+    def reply(step: Ask) -> str | Replied | None:
+        if step.role is not role:
+            return default_reply(step)
+        return queue.pop(0) if len(queue) > 1 else queue[0]
+
+    return reply
+
+
+def run_once(reply: Reply, **changes: object) -> Played:
+    """A run of one round, in which the first review may approve."""
+    config = settings(**({"min_review_cycles_before_approval": 1, "max_rounds": 1} | changes))
+    return play(new_state(config), config, reply)
+
+
+def asked(played: Played, role: Role) -> list[Again]:
+    """Why a role was asked once more, for each of its turns."""
+    return [step.again for step in played.asked if step.role is role]

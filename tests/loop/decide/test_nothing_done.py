@@ -12,7 +12,18 @@ from quintet.loop.decide.flow import apply, next_step
 from quintet.loop.decide.state import Again, Status, TerminalRef
 from quintet.loop.decide.steps import Ask, Finished, Replied, TerminalsChanged
 from quintet.roles import PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, TESTER, Phase, Role
-from tests.loop.runs import FAIL, PASS, REVISE, Played, Reply, approval, default_reply, new_state, play, settings
+from tests.loop.runs import (
+    FAIL,
+    PASS,
+    REVISE,
+    approval,
+    asked,
+    new_state,
+    of,
+    play,
+    run_once,
+    settings,
+)
 
 NOTHING = TurnActions()
 RAN = bounded([action(ActionKind.COMMAND, "make test", 0)])
@@ -20,29 +31,8 @@ READ = bounded([action(ActionKind.READ, "slug.py")])
 ONE_CYCLE = {"min_review_cycles_before_approval": 1, "max_rounds": 1}
 
 
-def of(role: Role, *replies: Replied | None) -> Reply:
-    """These replies of a role, one after the other, the last for ever; all others reply well."""
-    queue = list(replies)
-
-    def reply(step: Ask) -> str | Replied | None:
-        if step.role is not role:
-            return default_reply(step)
-        return queue.pop(0) if len(queue) > 1 else queue[0]
-
-    return reply
-
-
-def run(reply: Reply, **changes: object) -> Played:
-    config = settings(**(ONE_CYCLE | changes))
-    return play(new_state(config), config, reply)
-
-
-def asked(played: Played, role: Role) -> list[Again]:
-    return [step.again for step in played.asked if step.role is role]
-
-
 def test_a_pass_of_a_tester_that_ran_nothing_is_asked_for_again_and_then_a_fail() -> None:
-    played = run(of(TESTER, Replied(PASS, actions=NOTHING)))
+    played = run_once(of(TESTER, Replied(PASS, actions=NOTHING)))
     assert asked(played, TESTER) == [Again.NO, Again.ACTIONS]
     assert "you have run nothing in this turn" in played.prompts[-1]
     assert played.end == Finished(Status.FAIL)
@@ -55,25 +45,25 @@ def test_a_pass_of_a_tester_that_ran_nothing_is_asked_for_again_and_then_a_fail(
 
 @pytest.mark.parametrize("did", [READ, bounded([action(ActionKind.CHANGE, "x")])])
 def test_reading_is_not_testing(did: TurnActions) -> None:
-    assert run(of(TESTER, Replied(PASS, actions=did))).end == Finished(Status.FAIL)
+    assert run_once(of(TESTER, Replied(PASS, actions=did))).end == Finished(Status.FAIL)
 
 
 def test_a_tester_that_runs_something_when_asked_again_decides() -> None:
     for text, status in ((PASS, Status.PASS), (FAIL, Status.FAIL)):
-        played = run(of(TESTER, Replied(PASS, actions=NOTHING), Replied(text, actions=RAN)))
+        played = run_once(of(TESTER, Replied(PASS, actions=NOTHING), Replied(text, actions=RAN)))
         assert played.end == Finished(status)
 
 
 def test_a_negative_verdict_stands_whatever_was_done() -> None:
-    played = run(of(TESTER, Replied(FAIL, actions=NOTHING)))
+    played = run_once(of(TESTER, Replied(FAIL, actions=NOTHING)))
     assert asked(played, TESTER) == [Again.NO]
-    played = run(of(PEER_ANALYST, Replied(REVISE, actions=NOTHING)), max_review_cycles=1)
+    played = run_once(of(PEER_ANALYST, Replied(REVISE, actions=NOTHING)), max_review_cycles=1)
     assert asked(played, PEER_ANALYST) == [Again.NO]
 
 
 @pytest.mark.parametrize("role", [PEER_ANALYST, PEER_PROGRAMMER])
 def test_an_approval_of_a_reviewer_that_looked_at_nothing_counts_for_nothing(role: Role) -> None:
-    played = run(of(role, Replied(approval(role.phase), actions=NOTHING)), max_review_cycles=2)
+    played = run_once(of(role, Replied(approval(role.phase), actions=NOTHING)), max_review_cycles=2)
     assert asked(played, role) == [Again.NO, Again.ACTIONS] * 2, "once in each cycle"
     judged = [event for event in played.events if isinstance(event, journal.ReviewJudged) and event.phase == role.phase]
     assert [event.approved for event in judged] == [False] * 4
@@ -85,35 +75,37 @@ def test_an_approval_of_a_reviewer_that_looked_at_nothing_counts_for_nothing(rol
 @pytest.mark.parametrize("did", [READ, RAN])
 def test_a_reviewer_that_looks_when_asked_again_may_approve(did: TurnActions) -> None:
     good = approval(Phase.PROGRAMMER)
-    played = run(of(PEER_PROGRAMMER, Replied(good, actions=NOTHING), Replied(good, actions=did)))
+    played = run_once(of(PEER_PROGRAMMER, Replied(good, actions=NOTHING), Replied(good, actions=did)))
     assert asked(played, PEER_PROGRAMMER) == [Again.NO, Again.ACTIONS]
     assert played.end == Finished(Status.PASS)
 
 
 def test_no_answer_when_asked_again_is_negative() -> None:
-    played = run(of(PEER_PROGRAMMER, Replied(approval(Phase.PROGRAMMER), actions=NOTHING), None), max_review_cycles=1)
+    played = run_once(
+        of(PEER_PROGRAMMER, Replied(approval(Phase.PROGRAMMER), actions=NOTHING), None), max_review_cycles=1
+    )
     assert any(isinstance(event, journal.ReviewsUsedUp) for event in played.events)
-    assert run(of(TESTER, Replied(PASS, actions=NOTHING), None)).end == Finished(Status.FAIL)
+    assert run_once(of(TESTER, Replied(PASS, actions=NOTHING), None)).end == Finished(Status.FAIL)
 
 
 def test_where_no_record_tells_the_word_counts() -> None:
-    assert run(of(TESTER, Replied(PASS, actions=None))).end == Finished(Status.PASS)
-    assert asked(run(of(PEER_ANALYST, Replied(approval()))), PEER_ANALYST) == [Again.NO]
+    assert run_once(of(TESTER, Replied(PASS, actions=None))).end == Finished(Status.PASS)
+    assert asked(run_once(of(PEER_ANALYST, Replied(approval()))), PEER_ANALYST) == [Again.NO]
 
 
 def test_the_setting_turns_it_off() -> None:
-    played = run(of(TESTER, Replied(PASS, actions=NOTHING)), require_actions=False)
+    played = run_once(of(TESTER, Replied(PASS, actions=NOTHING)), require_actions=False)
     assert (asked(played, TESTER), played.end) == ([Again.NO], Finished(Status.PASS))
 
 
 def test_what_was_run_before_a_missing_verdict_counts() -> None:
-    played = run(of(TESTER, Replied("it went well", actions=RAN), Replied(PASS, actions=NOTHING)))
+    played = run_once(of(TESTER, Replied("it went well", actions=RAN), Replied(PASS, actions=NOTHING)))
     assert asked(played, TESTER) == [Again.NO, Again.VERDICT]
     assert played.end == Finished(Status.PASS)
 
 
 def test_neither_verdict_nor_work_is_one_repetition_and_not_two() -> None:
-    played = run(of(TESTER, Replied("it went well", actions=NOTHING), Replied("indeed", actions=RAN)))
+    played = run_once(of(TESTER, Replied("it went well", actions=NOTHING), Replied("indeed", actions=RAN)))
     assert asked(played, TESTER) == [Again.NO, Again.ACTIONS]
     assert played.end == Finished(Status.FAIL)
 

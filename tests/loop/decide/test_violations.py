@@ -11,7 +11,20 @@ from quintet.loop.decide.state import Again, Status
 from quintet.loop.decide.steps import Ask, Finished, NoReply, Replied
 from quintet.loop.journal import GuardedChange, GuardViolation
 from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, TESTER, Phase, Role
-from tests.loop.runs import FAIL, PASS, REVISE, Played, Reply, approval, default_reply, new_state, play, settings
+from tests.loop.runs import (
+    FAIL,
+    PASS,
+    REVISE,
+    Played,
+    approval,
+    asked,
+    default_reply,
+    new_state,
+    of,
+    play,
+    run_once,
+    settings,
+)
 
 RAN = bounded([action(ActionKind.COMMAND, "make test", 0)])
 EDIT = GuardedChange(path="src/main.c", change="changed")
@@ -30,33 +43,12 @@ def did(text: str, what: GuardViolation | None = None, actions: TurnActions | No
     return Replied(text, actions=actions, violation=what)
 
 
-def of(role: Role, *replies: Replied | None) -> Reply:
-    """These replies of a role, one after the other, the last for ever; all others reply well."""
-    queue = list(replies)
-
-    def reply(step: Ask) -> str | Replied | None:
-        if step.role is not role:
-            return default_reply(step)
-        return queue.pop(0) if len(queue) > 1 else queue[0]
-
-    return reply
-
-
-def run(reply: Reply, **changes: object) -> Played:
-    config = settings(**({"min_review_cycles_before_approval": 1, "max_rounds": 1} | changes))
-    return play(new_state(config), config, reply)
-
-
-def asked(played: Played, role: Role) -> list[Again]:
-    return [step.again for step in played.asked if step.role is role]
-
-
 def told(played: Played) -> list[GuardViolation]:
     return [event for event in played.events if isinstance(event, GuardViolation)]
 
 
 def test_a_pass_after_an_edit_is_asked_for_again_and_then_a_fail_with_the_list() -> None:
-    played = run(of(TESTER, did(PASS, EDITED)), max_rounds=2)
+    played = run_once(of(TESTER, did(PASS, EDITED)), max_rounds=2)
     assert asked(played, TESTER) == [Again.NO, Again.CHANGES] * 2
     assert played.end == Finished(Status.FAIL)
     again = played.prompt_of(TESTER.name, 1)
@@ -72,18 +64,18 @@ def test_a_pass_after_an_edit_is_asked_for_again_and_then_a_fail_with_the_list()
 
 def test_a_tester_that_leaves_the_code_alone_when_asked_again_decides() -> None:
     for text, status in ((PASS, Status.PASS), (FAIL, Status.FAIL)):
-        assert run(of(TESTER, did(PASS, EDITED), did(text))).end == Finished(status)
+        assert run_once(of(TESTER, did(PASS, EDITED), did(text))).end == Finished(status)
 
 
 def test_a_second_turn_has_to_test_for_itself() -> None:
     """What was run on a project that has been put back since proves nothing."""
-    played = run(of(TESTER, did(PASS, EDITED), did(PASS, actions=TurnActions())))
+    played = run_once(of(TESTER, did(PASS, EDITED), did(PASS, actions=TurnActions())))
     assert played.end == Finished(Status.FAIL)
 
 
 @pytest.mark.parametrize("role", [PEER_ANALYST, PEER_PROGRAMMER])
 def test_an_approval_after_an_edit_counts_for_nothing(role: Role) -> None:
-    played = run(of(role, did(approval(role.phase), EDITED)), max_review_cycles=2)
+    played = run_once(of(role, did(approval(role.phase), EDITED)), max_review_cycles=2)
     assert asked(played, role) == [Again.NO, Again.CHANGES] * 2
     assert "- changed src/main.c" in played.prompt_of(role.name, 1)
     assert "REVIEW_RESULT: <APPROVED or REVISE>" in played.prompt_of(role.name, 1)
@@ -94,41 +86,41 @@ def test_an_approval_after_an_edit_counts_for_nothing(role: Role) -> None:
 
 def test_a_reviewer_that_changes_nothing_when_asked_again_may_approve() -> None:
     good = approval(Phase.PROGRAMMER)
-    played = run(of(PEER_PROGRAMMER, did(good, EDITED), did(good)))
+    played = run_once(of(PEER_PROGRAMMER, did(good, EDITED), did(good)))
     assert (asked(played, PEER_PROGRAMMER), played.end) == ([Again.NO, Again.CHANGES], Finished(Status.PASS))
 
 
 def test_new_files_alone_are_told_and_the_verdict_stands() -> None:
-    played = run(of(TESTER, did(PASS, CREATED)))
+    played = run_once(of(TESTER, did(PASS, CREATED)))
     assert (asked(played, TESTER), played.end) == ([Again.NO], Finished(Status.PASS))
     assert told(played) == [CREATED]
 
 
 def test_where_nothing_is_undone_verdicts_stand() -> None:
-    played = run(of(TESTER, did(PASS, REPORTED)))
+    played = run_once(of(TESTER, did(PASS, REPORTED)))
     assert (asked(played, TESTER), played.end, told(played)) == ([Again.NO], Finished(Status.PASS), [REPORTED])
 
 
 def test_a_negative_verdict_stands() -> None:
-    assert asked(run(of(TESTER, did(FAIL, EDITED))), TESTER) == [Again.NO]
-    assert asked(run(of(PEER_ANALYST, did(REVISE, EDITED)), max_review_cycles=1), PEER_ANALYST) == [Again.NO]
+    assert asked(run_once(of(TESTER, did(FAIL, EDITED))), TESTER) == [Again.NO]
+    assert asked(run_once(of(PEER_ANALYST, did(REVISE, EDITED)), max_review_cycles=1), PEER_ANALYST) == [Again.NO]
 
 
 def test_no_verdict_and_an_edit_is_one_repetition_and_not_two() -> None:
-    played = run(of(TESTER, did("it went well", EDITED), did("indeed")))
+    played = run_once(of(TESTER, did("it went well", EDITED), did("indeed")))
     assert (asked(played, TESTER), played.end) == ([Again.NO, Again.CHANGES], Finished(Status.FAIL))
 
 
 def test_an_edit_when_asked_again_for_another_reason_is_negative() -> None:
     for first in (did("it went well"), did(PASS, actions=TurnActions())):
-        played = run(of(TESTER, first, did(PASS, EDITED)))
+        played = run_once(of(TESTER, first, did(PASS, EDITED)))
         assert (len(asked(played, TESTER)), played.end) == (2, Finished(Status.FAIL))
         assert "- changed src/main.c" in played.state.feedback
 
 
 def test_no_answer_when_asked_again_is_negative() -> None:
-    assert run(of(TESTER, did(PASS, EDITED), None)).end == Finished(Status.FAIL)
-    played = run(of(PEER_PROGRAMMER, did(approval(Phase.PROGRAMMER), EDITED), None), max_review_cycles=1)
+    assert run_once(of(TESTER, did(PASS, EDITED), None)).end == Finished(Status.FAIL)
+    played = run_once(of(PEER_PROGRAMMER, did(approval(Phase.PROGRAMMER), EDITED), None), max_review_cycles=1)
     assert any(isinstance(event, journal.ReviewsUsedUp) for event in played.events)
     assert "- changed src/main.c" in played.prompt_of(TESTER.name)
 
@@ -149,7 +141,7 @@ def test_a_workers_violation_is_told_to_it_and_to_its_reviewer(worker: Role, rev
             return REVISE
         return default_reply(step)
 
-    played = run(reply)
+    played = run_once(reply)
     assert played.end == Finished(Status.PASS), "it has no verdict that could be refused"
     assert "- changed src/main.c" in played.prompt_of(reviewer.name, 0)
     assert "- changed src/main.c" in played.prompt_of(worker.name, 1)
