@@ -12,7 +12,7 @@ from quintet.config import Settings
 from quintet.config.load import Loaded
 from quintet.layout import DISCOVERY, run_folder
 from quintet.loop.decide.state import Status
-from quintet.loop.journal import Event, Noted, RunStopped, Warned
+from quintet.loop.journal import Event, Noted, Warned
 from quintet.loop.record.store import Listener
 from quintet.loop.run.clock import Clock, RealClock
 from quintet.loop.run.connection import Connect
@@ -73,24 +73,16 @@ def execute(spec: RunSpec) -> Result:
 
     A QuintetError is raised for what keeps a run from starting; whatever stops it later is in the result.
     """
-    settings, reasons = spec.settings, list[str]()
-
-    def note_reason(event: Event) -> None:
-        if isinstance(event, RunStopped):
-            reasons.append(event.reason)
-
+    settings = spec.settings
     check_settings(settings)
     with registered(settings.workspace.project), ExitStack() as servers:
         connect = spec.connect or partial(_connect, settings, servers)
         early: list[Event] = [Warned(text=text) for text in (*spec.warnings, *_missing_script(settings))]
         early += [Noted(text=text) for text in _permissions(settings)]
-        listeners = [*spec.listeners, note_reason]
-        code, state = Driver(
-            settings, connect, listeners, spec.clock, spec.named_task, early, spec.loaded, spec.reload
+        code, state, reason = Driver(
+            settings, connect, spec.listeners, spec.clock, spec.named_task, early, spec.loaded, spec.reload
         ).run()
-        result = Result(
-            code, state.final_status, "".join(reasons[-1:]), state.run_id, session=state.session_name, api=state.api
-        )
+        result = Result(code, state.final_status, reason, state.run_id, session=state.session_name, api=state.api)
         return _with_report(result, settings.workspace.tree) if result.run_id else result
 
 

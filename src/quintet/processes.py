@@ -9,13 +9,38 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import psutil
+
+from quintet.errors import RunError
 
 KILLED_SECONDS: Final = 1.0
 """how long the kernel may take to end a process that was killed"""
 PROC: Final = Path("/proc")
+
+
+class Process(NamedTuple):
+    """A process that cannot be mistaken for a later one with the same number."""
+
+    pid: int
+    started: str
+    """when it was started, in the system's own words"""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it is this very process that has the number now."""
+        return bool(self.started) and start_time(self.pid) == self.started
+
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal, unless another process has the number by now."""
+        try:
+            if self.is_there:
+                os.kill(self.pid, number)
+        except ProcessLookupError:
+            return
+        except PermissionError:
+            raise RunError(f"the process {self.pid} is another user's; only that user can stop it") from None
 
 
 def has_ended(pid: int) -> bool:

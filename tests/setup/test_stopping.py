@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from quintet.loop.record.lock import Process, find_process
-from quintet.processes import start_time
+from quintet.loop.record.lock import find_process
+from quintet.processes import Process, start_time
 from quintet.roles import ANALYST, PROGRAMMER, TESTER
 from quintet.setup import stopping
 from quintet.setup.stopping import KILLED, Target

@@ -256,8 +256,8 @@ class GuardViolation(_Event):
     """what is told and stays: nested repositories, the rest of a larger repository"""
 
     @property
-    def lines(self) -> list[str]:
-        """The changes, one a line."""
+    def change_lines(self) -> list[str]:
+        """The changes of this event in words, one a line."""
         more = [f"and {self.left_out} more"] if self.left_out else []
         return [f"- {change}" for change in (*self.paths, *more)]
 

@@ -163,7 +163,7 @@ def _run(settings: Settings) -> DoctorFinding:
         saved = read_saved(settings.state_file, settings.wd, settings.provider).state
     except StateError as error:
         return _no_resume(settings, str(error)) or warning("run", str(error), "nothing; the next run moves it away")
-    reason = not_resumable_reason(saved, settings.wd) if saved else "there is no saved run"
+    reason = not_resumable_reason(saved, settings.wd)
     if refused := _no_resume(settings, reason):
         return refused
     if saved is None:

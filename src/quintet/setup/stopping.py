@@ -5,16 +5,19 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from quintet.api.quintet_backend import backend_of
+from quintet.config import Settings
 from quintet.errors import QuintetError, RunError, ServerError
-from quintet.loop.decide.state import State, Status, without_terminals
+from quintet.loop.decide import flow
+from quintet.loop.decide.state import State, Status
+from quintet.loop.decide.steps import Stopped, TerminalsEnded
 from quintet.loop.journal import RunStopped
 from quintet.loop.record.journal_file import Journal
-from quintet.loop.record.lock import Process, find_process, no_run
+from quintet.loop.record.lock import find_process, no_run
 from quintet.loop.record.orphans import is_folder_name
 from quintet.loop.record.run_record import RunRecord
 from quintet.loop.record.saved_state import digest_of, load_project_state, save
@@ -22,7 +25,7 @@ from quintet.loop.record.state_file import save_state, state_file_of
 from quintet.loop.run.resume import can_resume
 from quintet.loop.run.terminals import end_terminals
 from quintet.loop.run.work_tree import head_commit
-from quintet.processes import has_ended
+from quintet.processes import Process, has_ended
 from quintet.program import program
 from quintet.server.http.client import client_for
 from quintet.server.names import run_id_of
@@ -135,28 +138,17 @@ def _end_process(target: Target, tell: Tell) -> bool:
     saved = load_project_state(target.wd)
     name = f"run {saved.run_id}" if saved and saved.run_id else f"run in {target.wd}"
     tell(f"Asking the {name} to stop (process {process.pid}).")
-    _signal(process, signal.SIGTERM)
-    _signal(process, signal.SIGCONT)  # Ctrl-Z may have paused it
+    process.send(signal.SIGTERM)
+    process.send(signal.SIGCONT)  # Ctrl-Z may have paused it
     if _until_gone(process, PATIENCE_SECONDS):
         saved = load_project_state(target.wd)
         tell("It has stopped, and its state is saved." if saved else "It has stopped; it had not begun yet.")
         return False
-    _signal(process, signal.SIGKILL)
+    process.send(signal.SIGKILL)
     if not _until_gone(process, KILLED_SECONDS):
         raise RunError(f"the process {process.pid} of the {name} does not end; its terminals are left alone")
     tell(f"It did not stop within {PATIENCE_SECONDS:g} s, so it was killed. Its state is that of its last step.")
     return True
-
-
-def _signal(process: Process, number: signal.Signals) -> None:
-    """Send a signal, unless another process has the number by now."""
-    try:
-        if process.is_there:
-            os.kill(process.pid, number)
-    except ProcessLookupError:
-        return
-    except PermissionError:
-        raise RunError(f"the process {process.pid} is another user's; only that user can stop it") from None
 
 
 def _until_gone(process: Process, seconds: float) -> bool:
@@ -207,14 +199,19 @@ def _end_elsewhere(saved: State, tell: Tell) -> list[str]:
 
 
 def _record_stop(target: Target, saved: State, *, ended: bool, killed: bool) -> State:
-    """Write the stop into state, journal and report; a resumed run gets new terminals for those that were ended."""
+    """Write the stop into state, journal and report; a resumed run gets new terminals for those that were ended.
+
+    The run has no process any more that could fold it in, so this does: by the same rules, and under the run's lock.
+    """
+    settings, reason = Settings(), KILLED if killed else REASON
+    step, state = flow.next_step(saved, settings), saved
     # a state with neither terminals nor work cannot be resumed; our own server replaces terminals that are lost
-    state = without_terminals(saved) if ended and (saved.sequence or saved.api) else saved
+    if ended and (saved.sequence or saved.api):
+        state, _ = flow.apply(state, step, TerminalsEnded(), settings)
     if not target.process:
         _save(state, target.wd)
         return state
-    reason = KILLED if killed else REASON
-    _save(replace(state, last_error=reason), target.wd)
+    _save(flow.apply(state, step, Stopped(reason), settings)[0], target.wd)
     event = RunStopped(reason=reason, resumable=can_resume(state), cleaned_up=ended, head=head_commit(target.wd))
     if is_folder_name(saved.run_id):
         record = RunRecord(target.wd, saved.run_id)

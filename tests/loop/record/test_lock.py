@@ -12,7 +12,6 @@ import pytest
 from quintet.errors import RunError
 from quintet.loop.record import lock
 from quintet.loop.record.lock import (
-    Process,
     directory_lock,
     find_process,
     is_locked,
@@ -20,7 +19,7 @@ from quintet.loop.record.lock import (
     sign_again,
     worker,
 )
-from quintet.processes import start_time
+from quintet.processes import Process, start_time
 from quintet.roles import ANALYST
 from tests.stub.project import ONE_PASS, Project, finish, killed, project_in, turns, until
 from tests.stub.replies import ANALYST_SUMMARY

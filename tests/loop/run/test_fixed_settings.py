@@ -120,6 +120,20 @@ def test_prompt_texts_are_those_of_the_start(project: Project, tmp_path: Path) -
     assert "Be strict." not in project.stub.prompts[-1][1]
 
 
+def test_kept_prompt_texts_that_cannot_be_read_are_one_line(project: Project, tmp_path: Path) -> None:
+    texts = tmp_path / "texts"
+    texts.mkdir()
+    shipped = Path(__file__).parents[3] / "src/quintet/loop/decide/prompts/tester.md"
+    (texts / "tester.md").write_text(shipped.read_text() + "\nBe strict.\n")
+    killed(project, PROMPTS_DIR=str(texts))
+    [kept] = project.records.glob("*/*/tester.md")
+    kept.unlink()
+    kept.mkdir()
+    done = project.run(PROMPTS_DIR=str(texts))
+    assert "Traceback" not in done.text
+    assert "tester.md" in done.text
+
+
 def test_prompt_texts_are_taken_anew_by_choice(project: Project, tmp_path: Path) -> None:
     texts = tmp_path / "texts"
     texts.mkdir()

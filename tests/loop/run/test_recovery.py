@@ -161,6 +161,6 @@ def test_a_terminal_is_replaced_twice_in_a_step() -> None:
     lost = AgentError("the terminal is gone")
     for step in (STEP, Ask(PROGRAMMER, 1)):
         for _ in range(MOST_REPLACEMENTS):
-            scene.recovery.check_replaceable(step, lost)
+            scene.recovery.count_replacement(step, lost)
         with pytest.raises(RunError, match="the terminal is gone; so were the 2 that replaced it"):
-            scene.recovery.check_replaceable(step, lost)
+            scene.recovery.count_replacement(step, lost)

@@ -96,7 +96,7 @@ class Stage:
         self.terminals = Terminals(self.server, Settings(wd=wd), self.clock, self.store)
 
     def init(self) -> State:
-        self.terminals.init_new_run(STEP, self.server.session_name("r"))
+        self.terminals.start_all(STEP, self.server.session_name("r"))
         return self.store.state
 
     def replace_lost(self, lost: dict[Role, str]) -> State:

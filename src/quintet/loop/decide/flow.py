@@ -217,7 +217,7 @@ def _fault(state: State, role: Role, replied: Replied, settings: Settings) -> Ag
 
 def _with_undone(state: State, role: Role, violation: journal.GuardViolation | None) -> dict[str, str]:
     others = {name: text for name, text in state.undone.items() if name != role.name}
-    return others | ({role.name: "\n".join(violation.lines)} if violation and violation.undone else {})
+    return others | ({role.name: "\n".join(violation.change_lines)} if violation and violation.undone else {})
 
 
 def _reason(role: Role, fault: Again, *, again: bool) -> str:

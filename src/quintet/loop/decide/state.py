@@ -91,7 +91,7 @@ class State:
     undone: dict[str, str] = field(default_factory=dict)
     """what was undone of each role's last turn, by the role's name: one change a line"""
     dispatched: str = ""
-    """the key of the step whose prompt has been sent and whose reply has not been taken"""
+    """the key of the step whose prompt has been sent, or was about to be, and whose reply has not been taken"""
     dispatched_at: int = 0
     """when, in nanoseconds by the clock of the file system that the reply is written to"""
     arrived: str = ""

@@ -170,7 +170,7 @@ class FollowUpEnded:
 
 @dataclass(frozen=True)
 class TerminalsChanged:
-    """Terminals were started, or others stand in for lost ones; all five, as they are now."""
+    """The terminals that the run knows of, and its session: written down before and after each is started."""
 
     terminals: Mapping[str, TerminalRef]
     session_name: str

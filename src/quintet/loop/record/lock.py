@@ -6,31 +6,18 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from quintet import files
 from quintet.errors import RunError
 from quintet.layout import LONGEST_WORD, PID_FILE
 from quintet.loop.record.responses import make_tmp
-from quintet.processes import PROC, start_time
+from quintet.processes import PROC, Process, start_time
 from quintet.program import program
 
 _TRIES: Final = 10
 _PAUSE: Final = 0.02
 """between two tries to get the lock: whoever only looks whether it is held has it for an instant"""
-
-
-class Process(NamedTuple):
-    """A process that cannot be mistaken for a later one with the same number."""
-
-    pid: int
-    started: str
-    """when it was started, in the system's own words"""
-
-    @property
-    def is_there(self) -> bool:
-        """Whether it is this very process that has the number now."""
-        return bool(self.started) and start_time(self.pid) == self.started
 
 
 @contextmanager

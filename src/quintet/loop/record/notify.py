@@ -24,8 +24,11 @@ class Notifier:
         self._project = settings.workspace.project.name
         self._warn = warn
         self._sending: list[threading.Thread] = []
+        self._failed: list[str] = []
+        """told at the next event, in the thread of the run: the journal has one writer"""
 
     def __call__(self, event: Event) -> None:
+        self._tell_failures()
         text = _message(event)
         if self._url and text:
             thread = threading.Thread(target=self._send, args=(f"{self._project}: {text}",), daemon=True)
@@ -37,13 +40,18 @@ class Notifier:
         deadline = time.monotonic() + _FLUSH
         for thread in self._sending:
             thread.join(max(deadline - time.monotonic(), 0.0))
+        self._tell_failures()
+
+    def _tell_failures(self) -> None:
+        while self._failed:
+            self._warn(self._failed.pop(0))
 
     def _send(self, text: str) -> None:
         try:
             headers = {"Title": "Quintet"}
             httpx.post(self._url, content=text.encode(), headers=headers, timeout=_TIMEOUT).raise_for_status()
         except httpx.HTTPError as error:
-            self._warn(f"notification not sent to {self._url}: {error or type(error).__name__}")
+            self._failed.append(f"notification not sent to {self._url}: {error or type(error).__name__}")
 
 
 def _message(event: Event) -> str:

@@ -44,7 +44,6 @@ class RunStore:
         self.record.open()
         self.responses = Responses(self.record)
         self.responses.ensure_response_dir()
-        self.notifier = Notifier(settings, self.warn)
         self._listeners = tuple(listeners)
         self._early = list(early)
         self._begun = False
@@ -52,12 +51,14 @@ class RunStore:
         self._copied = digest_of(settings.state_file) if owns_state_file else ""
         """the digest of what this run wrote to the state file last"""
         self._written = self._look()
+        self.notifier = Notifier(settings, self.warn)
 
     def fold(self, step: Step, outcome: Outcome) -> None:
         """Fold an outcome into the state, save it, and tell of what was decided."""
         with self.signals.deferred():
-            self.state, events = flow.apply(self.state, step, outcome, self.settings)
-            self._save()
+            state, events = flow.apply(self.state, step, outcome, self.settings)
+            self._save(state)
+            self.state = state  # only now: what could not be saved has not happened
             for event in events:
                 self.emit(event)
 
@@ -105,7 +106,7 @@ class RunStore:
         """Save the state once more where the file is gone, or is not as this run has written it."""
         if self._look() and digest_of(self.settings.state_file) != self._copied:
             self.warn(f"{self.settings.state_file} was changed by somebody while the run was at work; it is put right")
-        self._save()
+        self._save(self.state)
 
     def _look(self) -> tuple[int, ...]:
         """What tells one version of the state file from another; nothing where it is gone."""
@@ -114,7 +115,7 @@ class RunStore:
             return found.st_mtime_ns, found.st_size, found.st_ino
         return ()
 
-    def _save(self) -> None:
-        self._copied = save(self.state, self.settings.state_file, self.record, self._copied)
+    def _save(self, state: State) -> None:
+        self._copied = save(state, self.settings.state_file, self.record, self._copied)
         self.owns_state_file, self._written = True, self._look()
         name_state_file(self.settings.workspace.tree, self.settings.state_file)

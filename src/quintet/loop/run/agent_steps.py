@@ -1,15 +1,14 @@
-"""The steps that need agents: a turn of one of them, or the checks that have the last word on a PASS."""
+"""The steps that need agents: a turn of one of them, with what may be tried again where it fails."""
 
 from dataclasses import dataclass
 
 from quintet.api.backend import Backend
 from quintet.config import Settings
 from quintet.errors import AgentError, QuintetError, Refused, TerminalGone, TurnFailure
-from quintet.loop.decide.steps import Ask, Retrying, Verify
+from quintet.loop.decide.steps import Ask, Retrying
 from quintet.loop.decide.task import Task
 from quintet.loop.record.store import RunStore
 from quintet.loop.run.actions import ActionLedger
-from quintet.loop.run.checks import run_checks
 from quintet.loop.run.clock import Clock
 from quintet.loop.run.guarding import TreeGuard
 from quintet.loop.run.recovery import Recovery
@@ -40,14 +39,8 @@ class AgentSteps:
         terminals = Terminals(backend, settings, clock, store)
         return cls(settings, task, store, terminals, waiter, Recovery(settings, clock, store), guard)
 
-    def carry_out(self, step: Ask | Verify) -> None:
-        """Carry out a step, or a part of it after which it is tried again."""
-        if isinstance(step, Verify):
-            run_checks(step, self.settings, self.store)
-        else:
-            self._ask(step)
-
-    def _ask(self, step: Ask) -> None:
+    def ask(self, step: Ask) -> None:
+        """Let the step's agent take its turn, or get to where the step is tried again."""
         try:
             AgentTurn(step, self.settings, self.task, self.store, self.waiter, self.guard).run()
         except TurnFailure as failed:
@@ -62,5 +55,5 @@ class AgentSteps:
         lost = self.terminals.find_lost() if self.terminals.can_replace else {}
         if step.role not in lost:
             raise error
-        self.recovery.check_replaceable(step, error)
+        self.recovery.count_replacement(step, error)
         self.terminals.replace_lost(step, lost)

@@ -17,8 +17,8 @@ _WORDS: Final = {
 }
 
 
-def run_checks(step: Verify, settings: Settings, store: RunStore) -> None:
-    """Run one check after the other, up to the first that fails, and fold in how they ended."""
+def run_checks(step: Verify, settings: Settings, store: RunStore) -> ChecksEnded:
+    """Run one check after the other, up to the first that fails, and keep what each says."""
     if step.when is When.START:
         _refuse_unreadable(step, settings)
     results: list[CheckOutcome] = []
@@ -33,10 +33,13 @@ def run_checks(step: Verify, settings: Settings, store: RunStore) -> None:
         if ended.exit_code:
             break
     at_start = step.when is When.START
-    done = ChecksEnded(tuple(results), store.state.sequence + (0 if at_start else len(results)))
-    store.fold(step, done)
-    if at_start and done.last.passed and settings.red_first == RED_STOP:
-        raise RunError(f"{passes_already(results)}; change it so that it fails now, or set RED_FIRST=warn")
+    return ChecksEnded(tuple(results), store.state.sequence + (0 if at_start else len(results)))
+
+
+def refuse_green_start(done: ChecksEnded, settings: Settings) -> None:
+    """Stop a run with RED_FIRST=stop whose checks pass before anything was done: they would prove nothing."""
+    if done.last.passed and settings.red_first == RED_STOP:
+        raise RunError(f"{passes_already(done.results)}; change it so that it fails now, or set RED_FIRST=warn")
 
 
 def _refuse_unreadable(step: Verify, settings: Settings) -> None:

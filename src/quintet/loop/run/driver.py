@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from quintet.config import Settings
@@ -21,14 +22,14 @@ from quintet.loop.record.signals import Interrupted, Signals
 from quintet.loop.record.store import Listener, RunStore
 from quintet.loop.run import after_pass
 from quintet.loop.run.agent_steps import AgentSteps
-from quintet.loop.run.checks import run_checks
+from quintet.loop.run.checks import refuse_green_start, run_checks
 from quintet.loop.run.clock import Clock, RealClock
 from quintet.loop.run.connection import Connect, ServerConnection
 from quintet.loop.run.fixed_settings import keep_settings, keep_texts
 from quintet.loop.run.guarding import TreeGuard
 from quintet.loop.run.resume import Found, archive_previous, can_resume, check_task, find_saved, new_run_id
 from quintet.loop.run.strays import end_strays
-from quintet.loop.run.terminals import Terminals, end_run
+from quintet.loop.run.terminals import Terminals, end_terminals_of
 from quintet.loop.run.work_tree import dirty_paths, head_commit, uncommitted
 from quintet.prose import plural
 
@@ -43,6 +44,8 @@ class Ended(NamedTuple):
     exit_code: int
     state: State
     """of the run; blank where there is none"""
+    reason: str = ""
+    """why it was stopped"""
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ class Driver:
                 run = self._open(signals)
             except Interrupted as interrupt:
                 return Ended(interrupt.exit_code, State())
-            return Ended(run.carry_out(), run.store.state)
+            return run.carry_out()
 
     def _open(self, signals: Signals) -> "_Run":
         """Find out whether a saved run goes on, and open its folder or that of a new one."""
@@ -119,21 +122,19 @@ class _Run:
     server: ServerConnection
     guard: TreeGuard
 
-    def carry_out(self) -> int:
+    def carry_out(self) -> Ended:
         """Begin, carry out step after step, and close the run, or stop it so that the next start goes on."""
         with self._ending():
             try:
                 self._begin()
-                return EXIT_CODES[self._close(self._carry_out_steps())]
+                return Ended(EXIT_CODES[self._close(self._carry_out_steps())], self.store.state)
             except Interrupted as interrupt:
-                self._stop(f"interrupted by {interrupt}")
-                return interrupt.exit_code
+                code, reason = interrupt.exit_code, self._stop(f"interrupted by {interrupt}")
             except TokensUsedUp as error:
-                self._stop(str(error), max_tokens=self.settings.max_tokens)
-                return TOKENS_USED_UP
+                code, reason = TOKENS_USED_UP, self._stop(str(error), max_tokens=self.settings.max_tokens)
             except QuintetError as error:
-                self._stop(str(error))
-                return 1
+                code, reason = 1, self._stop(str(error))
+            return Ended(code, self.store.state, reason)
 
     @contextmanager
     def _ending(self) -> Iterator[None]:
@@ -178,11 +179,13 @@ class _Run:
             self.store.warn(f"the work tree has {number}, which will be in the commit after a PASS")
         archive_previous(self.found, self.store, backend)
         if isinstance(step, Verify):
-            run_checks(step, settings, self.store)
-        Terminals(backend, settings, self.clock, self.store).init_new_run(self._next_step(), session)
+            done = run_checks(step, settings, self.store)
+            self.store.fold(step, done)
+            refuse_green_start(done, settings)
+        Terminals(backend, settings, self.clock, self.store).start_all(self._next_step(), session)
 
     def _resume(self, step: Step) -> None:
-        """Go on with the saved run; what follows a PASS needs no terminals."""
+        """Go on with the saved run; its terminals are needed unless it has passed, for a check may fail."""
         self.guard.resume(step)
         state, needs_terminals = self.store.state, isinstance(step, Ask | Verify)
         if needs_terminals:
@@ -192,10 +195,10 @@ class _Run:
             own = "the prompt differs from that of the saved run, which goes on with its own"
             self.store.warn(f"{own}; RESUME=0 begins a new run")
         if needs_terminals:
-            self._find_terminals(step)
+            self._ensure_terminals(step)
         self.store.fold(step, Resumed())
 
-    def _find_terminals(self, step: Step) -> None:
+    def _ensure_terminals(self, step: Step) -> None:
         """Give the saved run terminals that are there: its own, or new ones where they were ended or lost."""
         backend = self.server.backend()
         terminals = Terminals(backend, self.settings, self.clock, self.store)
@@ -203,27 +206,29 @@ class _Run:
             if lost := terminals.verify_resume_terminals():
                 terminals.replace_lost(step, lost)
             return
-        end_run(backend, self.store.state)
+        end_terminals_of(backend, self.store.state)
         self.store.fold(step, TerminalsEnded())
-        terminals.init_new_run(step, backend.session_name(self.store.state.run_id))
+        terminals.start_all(step, backend.session_name(self.store.state.run_id))
 
     # -- the steps
 
     def _carry_out_steps(self) -> Finished:
         while not isinstance(step := self._next_step(), Finished):
-            if isinstance(step, FollowUp):
-                self.store.fold(step, after_pass.carry_out(step, self.settings, self.store.state.prompt))
-            else:
-                self._work_with_agents()
+            match step:
+                case Ask():  # has several outcomes, each of which is folded in before the next thing is done
+                    self._agents.ask(step)
+                case Verify():
+                    self.store.fold(step, run_checks(step, self.settings, self.store))
+                case FollowUp():
+                    self.store.fold(step, after_pass.carry_out(step, self.settings, self.store.state.prompt))
         return step
 
-    def _work_with_agents(self) -> None:
-        """Carry out steps as long as they need the agents."""
-        steps = AgentSteps.over(
+    @cached_property
+    def _agents(self) -> AgentSteps:
+        """Made when the first agent is asked: what follows a PASS needs no server."""
+        return AgentSteps.over(
             self.server.backend(), self.settings, self.clock, self.task, self.store, guard=self.guard
         )
-        while isinstance(step := self._next_step(), Ask | Verify):
-            steps.carry_out(step)
 
     # -- the end
 
@@ -248,8 +253,8 @@ class _Run:
         self.guard.close()
         return step.status
 
-    def _stop(self, reason: str, max_tokens: int = 0) -> None:
-        """Leave a state that the next start goes on from."""
+    def _stop(self, reason: str, max_tokens: int = 0) -> str:
+        """Leave a state that the next start goes on from; returns the reason, with what failed on the way."""
         store, step, cleans_up = self.store, self._next_step(), self.settings.cleanup_on_exit
         store.signals.last_words()
         if store.owns_state_file:
@@ -272,11 +277,12 @@ class _Run:
                 head=head_commit(self.settings.workspace.tree),
             )
         )
+        return reason
 
     def _end_terminals(self) -> None:
         try:
             end_strays(self.server.backend(), self.store)
-            ended = end_run(self.server.backend(), self.store.state)
+            ended = end_terminals_of(self.server.backend(), self.store.state)
         except QuintetError:
             ended = False
         if not ended:

@@ -74,10 +74,7 @@ def _with_kept_texts(own: Loaded, record: RunRecord, kept: Kept) -> Loaded:
     if not source or source != kept.rows.get("prompts_dir") or not folder.is_dir():
         return own
     own = replace(own, settings=replace(own.settings, prompts_dir=str(folder)))
-    try:
-        texts, now = _texts_in(folder), _texts_in(Path(source))
-    except OSError:
-        now = {}
+    texts, now = _texts_or_none(folder), _texts_or_none(Path(source))
     if changed := [f"{name}.md" for name in shipped_texts() if texts.get(name) != now.get(name)]:
         return _warned(own, f"prompt texts in {source} have changed", record, changed)
     return own
@@ -87,6 +84,14 @@ def _warned(own: Loaded, what: str, record: RunRecord, changed: Sequence[str]) -
     names = ", ".join(changed[:_MOST_NAMED]) + (" and others" if changed[_MOST_NAMED:] else "")
     told = f"{what} since the run {record.run_id} began ({names}), which counts from the next run on"
     return replace(own, warnings=(*own.warnings, f"{told}; --reload takes it now"))
+
+
+def _texts_or_none(folder: Path) -> dict[str, bytes]:
+    """The texts in a folder; none where they cannot be read, which a run notices when it uses them."""
+    try:
+        return _texts_in(folder)
+    except OSError:
+        return {}
 
 
 def _texts_in(folder: Path) -> dict[str, bytes]:

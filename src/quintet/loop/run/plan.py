@@ -50,7 +50,7 @@ def _resumable(settings: Settings) -> State | None:
     """The saved run to go on with; an unreadable state is left alone."""
     try:
         saved = read_saved(settings.state_file, settings.workspace.tree, settings.provider).state
-        reason = "there is no saved run" if saved is None else not_resumable_reason(saved, settings.workspace.tree)
+        reason = not_resumable_reason(saved, settings.workspace.tree)
     except StateError as error:
         saved, reason = None, str(error)
     if settings.resume and reason:

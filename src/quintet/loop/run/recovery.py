@@ -55,8 +55,8 @@ class Recovery:
             self._repeats += 1
             self._pause(step, failed, self._repeats, PAUSES[self._repeats - 1])
 
-    def check_replaceable(self, step: Ask, error: QuintetError) -> None:
-        """Raise the error where the step's terminal was lost too often."""
+    def count_replacement(self, step: Ask, error: QuintetError) -> None:
+        """Count that the step's terminal is replaced; raise the error where it was lost too often."""
         self._enter(step)
         if self._replacements == MOST_REPLACEMENTS:
             raise RunError(f"{error}; so were the {MOST_REPLACEMENTS} that replaced it") from error

@@ -20,7 +20,7 @@ from quintet.loop.record.run_record import unmark
 from quintet.loop.record.saved_state import put_right, read_saved
 from quintet.loop.record.state_file import put_aside
 from quintet.loop.record.store import RunStore
-from quintet.loop.run.terminals import end_run, end_session, is_there
+from quintet.loop.run.terminals import end_session, end_terminals_of, is_there
 from quintet.loop.run.work_tree import head_commit
 from quintet.program import program
 
@@ -46,7 +46,7 @@ def find_saved(settings: Settings, warn: Callable[[str], None]) -> Found:
         kept = read_saved(path, settings.workspace.tree, settings.provider)
         put_right(kept, path, settings.workspace.tree, warn)
         saved = kept.state
-        reason = "there is no saved run" if saved is None else not_resumable_reason(saved, settings.workspace.tree)
+        reason = not_resumable_reason(saved, settings.workspace.tree)
     except StateError as error:
         saved, reason = None, f"{error}; it is kept as {put_aside(path, 'unreadable').name}"
         warn(reason)
@@ -84,7 +84,7 @@ def archive_previous(found: Found, store: RunStore, backend: Backend) -> None:
     ended = ""
     if old.api == store.settings.api:
         living = any(is_there(backend, terminal.id) for terminal in old.terminals.values())
-        ended = "its terminals are ended" if end_run(backend, old) and living else ""
+        ended = "its terminals are ended" if end_terminals_of(backend, old) and living else ""
     if old.final_status is not Status.RUNNING and ended:
         store.note(f"the earlier run {old.run_id} is over ({old.final_status}); {ended}")
     elif old.final_status is Status.RUNNING and has_all_terminals(old):
@@ -125,8 +125,10 @@ def _beside(wd: Path) -> str:
     return f"{copy} && cd {there}"
 
 
-def not_resumable_reason(saved: State, wd: Path) -> str:
+def not_resumable_reason(saved: State | None, wd: Path) -> str:
     """Why a saved run cannot be resumed; empty where it can."""
+    if saved is None:
+        return "there is no saved run"
     if saved.final_status is not Status.RUNNING:
         return f"the saved run has ended with {saved.final_status}"
     if not can_resume(saved):

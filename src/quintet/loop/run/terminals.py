@@ -37,7 +37,7 @@ class Terminals:
     clock: Clock
     store: RunStore
 
-    def init_new_run(self, step: Step, session: str) -> None:
+    def start_all(self, step: Step, session: str) -> None:
         """Create session and terminals in role order, wait for them side by side, and rename them.
 
         Where that fails, those that exist are ended. The state is saved after each, so that the next start knows
@@ -56,8 +56,8 @@ class Terminals:
         state = self.store.state
         for role, reason in lost.items():
             self.store.emit(TerminalLost(role=role.name, terminal=state.terminals[role.name].id, reason=reason))
-        is_new = len(lost) == len(ROLES)
-        session = self.backend.session_name(state.run_id) if is_new else state.session_name
+        all_lost = len(lost) == len(ROLES)
+        session = self.backend.session_name(state.run_id) if all_lost else state.session_name
         previous = {role: state.terminals[role.name].id for role in lost}
         try:
             self._start(step, list(lost), session, previous)
@@ -65,7 +65,7 @@ class Terminals:
             self.store.warn(f"{error}; once more, without the earlier conversation")
             self._start(step, list(lost), session, {})
         _at_once(self.backend.forget_terminal, list(previous.values()))
-        if is_new:  # a death in the middle of this may have left something in the old one
+        if all_lost:  # a death in the middle of this may have left something in the old one
             _at_once(self.backend.delete_session, [state.session_name])
 
     def _start(self, step: Step, roles: Sequence[Role], session: str, previous: Mapping[Role, str]) -> None:
@@ -73,7 +73,8 @@ class Terminals:
         begun, named = self.clock.now(), self.store.state.terminals
         started: dict[Role, TerminalRef] = {}
         is_alone = not any(named[role.name].id for role in ROLES if role not in roles)
-        is_new = is_alone and not previous
+        # the fifth terminal of a new session is folded in only when all are ready: see start_all
+        is_whole_session = is_alone and not previous
         try:
             # a session that nobody has written down would outlive a kill for ever
             self.store.fold(step, TerminalsChanged(named, session))
@@ -83,7 +84,7 @@ class Terminals:
                 session = view.session_name if is_first else session
                 started[role] = TerminalRef(view.id, self.settings.agents[role.name].provider)
                 named = named | {role.name: started[role]}
-                if not is_new or len(started) < len(ROLES):
+                if not is_whole_session or len(started) < len(ROLES):
                     self.store.fold(step, TerminalsChanged(named, session))
             self._wait_until_ready(started, session, begun, resumed=bool(previous))
             self.rename(started)
@@ -95,7 +96,7 @@ class Terminals:
             if previous:
                 _at_once(self.backend.forget_terminal, ids)
             raise
-        if is_new:
+        if is_whole_session:
             self.store.fold(step, TerminalsChanged(named, session))
 
     def _create(self, role: Role, session: str, continues: str, *, is_first: bool) -> TerminalView:
@@ -252,7 +253,7 @@ def end_session(backend: Backend, state: State) -> bool:
     return _at_once(backend.delete_session, [state.session_name]) and ended
 
 
-def end_run(backend: Backend, state: State) -> bool:
+def end_terminals_of(backend: Backend, state: State) -> bool:
     """End the terminals of a run; its session too where that is the run's alone, or where its creation was
     interrupted: then it may hold more than the state names."""
     end = end_session if backend.owns_sessions or not has_all_terminals(state) else end_terminals

@@ -59,7 +59,7 @@ class AgentTurn:
             arrived = self._send(prompt, prompts)
         else:
             self.guard.before(step)
-            arrived = self._state.arrived == step.key or self._has_arrived(prompt, prompts)
+            arrived = self._state.arrived == step.key or self._confirm_or_send(prompt, prompts)
         kept = "" if arrived else str(self.store.responses.keep_prompt(self._file_name, prompt))
         request = Request(
             step=step,
@@ -82,8 +82,11 @@ class AgentTurn:
         if stale:
             self.store.warn(f"{self.step.role} had an old response file; it is kept as {stale.name}")
 
-    def _has_arrived(self, prompt: str, prompts: Prompts) -> bool:
-        """Whether a prompt that an earlier process was about to send has arrived, where the server can tell."""
+    def _confirm_or_send(self, prompt: str, prompts: Prompts) -> bool:
+        """Find out whether a prompt that an earlier process was about to send has arrived; if not, send it.
+
+        False where the server cannot tell.
+        """
         backend = self.waiter.backend
         if not backend.knows_dispatch_ids:
             return False

@@ -146,8 +146,8 @@ class ResponseWaiter:
             self._typed.add((terminal_id, turn))
             self.store.emit(HandTyped(role=role.name, terminal=terminal_id, turn=turn))
 
-    def look_around(self, at_work: Role) -> None:
-        """With each look at the agent at work: restore what it has deleted, and look at what the others do."""
+    def put_right_and_look_at_others(self, at_work: Role) -> None:
+        """Restore what the agent at work has deleted, put away what others have written, and see who types there."""
         self.store.restore_deleted_files()
         for role in ROLES:
             if role is not at_work and (kept := self.store.responses.put_aside(role, self.store.state.sequence)):
@@ -219,7 +219,7 @@ class _Wait:
         return min(LOOK_SECONDS, max(next_poll - now, SETTLED_SECONDS))
 
     def _read_status(self) -> TerminalView | None:
-        self.waiter.look_around(self.request.role)
+        self.waiter.put_right_and_look_at_others(self.request.role)
         try:
             view = self.backend.get_terminal(self.request.terminal_id, self._left())
         except PassingFault as fault:

@@ -269,7 +269,7 @@ class ScriptedAgent:
             _append(self.record, event)
 
     def log(self, **event: Any) -> None:
-        """Add a line to the scenario's log: which prompts came, and which responses were written."""
+        """Add a line to the agent's log, which a scenario may ask for: which prompts came, what was replied."""
         if self.part.log:
             _append(Path(self.part.log), {"at": time.time(), "role": self.role, **event})
 

@@ -117,7 +117,7 @@ def _violation_text(handoff: Handoff) -> str:
     if not found or not found.paths:
         return ""
     fate = f"was undone after the turn and is kept as {found.file}" if found.undone else "was not undone"
-    return "\n".join([f"It changed what it may not change; that {fate}:", *found.lines])
+    return "\n".join([f"It changed what it may not change; that {fate}:", *found.change_lines])
 
 
 def actions_json(actions: TurnActions | None) -> dict[str, Any] | None:

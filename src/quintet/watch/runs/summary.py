@@ -135,7 +135,7 @@ class Summary:
             if (found := handoff.violation) and found.paths:
                 fate = "undone" if found.undone else "not undone"
                 fate += f", but for {', '.join(found.failed)}" if found.failed else ""
-                what = ", ".join(line.removeprefix("- ") for line in found.lines)
+                what = ", ".join(line.removeprefix("- ") for line in found.change_lines)
                 rows.append((time_of_day(handoff.taken or handoff.sent), handoff.role.label, what, fate, found.file))
         return rows
 

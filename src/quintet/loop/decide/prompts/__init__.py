@@ -1,4 +1,4 @@
-"""The prompts: what each agent is told, built from the task, the settings and the state alone."""
+"""The prompts: what each agent is told, built from the task, the settings, the state and what the tests have lost."""
 
 import hashlib
 import shlex
