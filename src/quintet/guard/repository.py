@@ -142,7 +142,7 @@ def prepare(store: Store, place: Place) -> None:
     """Make the store's own repository one of the same object format, also where somebody has removed it."""
     store.make_folders()
     version, more = (1, f"[extensions]\n\tobjectFormat = {place.format}\n") if place.format != "sha1" else (0, "")
-    text = f"[core]\n\trepositoryFormatVersion = {version}\n\tbare = true\n{more}"
+    text = f"[core]\n\trepositoryFormatVersion = {version}\n\tbare = true\n\tsharedRepository = 0600\n{more}"
     for name, content in (("config", text), ("HEAD", "ref: refs/heads/none\n")):
         if not (store.git / name).exists():
             files.write(store.git / name, content)

@@ -215,6 +215,16 @@ def test_snapshots_are_private_outside_the_project_and_gone_at_the_end(project: 
     assert not list(project.home.glob(".local/state/quintet/records/*/guard"))
 
 
+def test_what_an_undo_leaves_in_the_store_is_private_too(project: Project) -> None:
+    project.stub.script[TESTER] = acting(PASS, edit(project), nothing)
+    assert project.run().code == 0
+    store = snapshots(project)
+    kept = {path.relative_to(store): path.stat().st_mode & 0o077 for path in store.rglob("*") if path.is_file()}
+    assert Path("git/refs/patch/after") in kept
+    assert Path("turn-judged.json") not in kept
+    assert {path for path, others in kept.items() if others and path.parts[:2] != ("git", "objects")} == set()
+
+
 # -- kills
 
 
@@ -298,7 +308,20 @@ def test_a_check_that_goes_on_later_sees_the_project_as_it_was_judged(project: P
     assert project.roles == list(ONE_PASS), "no agent is asked twice"
 
 
-def dying(project: Project, tmp_path: Path, where: str) -> None:
+def test_what_quintet_itself_has_committed_is_nobodys_change(project: Project, tmp_path: Path) -> None:
+    """The process dies when the commit after the PASS is made, and nobody has written that down yet."""
+    where = (
+        "from quintet.loop.run import after_pass\nreal = after_pass.carry_out\n"
+        "after_pass.carry_out = lambda step, *rest: (real(step, *rest), die() if step.mark else None)[0]"
+    )
+    dying(project, tmp_path, where, POST_GIT_COMMIT="1")
+    assert git(project, "rev-list", "--count", "HEAD") == "2"
+    done = project.run(POST_GIT_COMMIT="1")
+    assert done.code == 0, done.text
+    assert "changed since" not in done.out
+
+
+def dying(project: Project, tmp_path: Path, where: str, **settings: Any) -> None:
     """Start a run that dies when the guard comes to a certain place."""
     site = tmp_path / "site"
     site.mkdir()
@@ -308,7 +331,7 @@ def dying(project: Project, tmp_path: Path, where: str) -> None:
         "from quintet.guard import archive\n"
         "import quintet.guard.undo\nundo = sys.modules['quintet.guard.undo']\n" + where + "\n"
     )
-    killed(project.start(PYTHONPATH=str(site)))
+    killed(project.start(**settings, PYTHONPATH=str(site)))
 
 
 def test_a_new_run_completes_what_a_killed_one_was_undoing(project: Project, tmp_path: Path) -> None:

@@ -125,6 +125,7 @@ class TreeGuard:
             return
         self._store.close()
         self._store = None
+        (self._folder / f"{_JUDGED}.json").unlink(missing_ok=True)
         if not self._start_snapshot.exists():
             shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -143,7 +144,9 @@ class TreeGuard:
 
         What the interrupted role may not change is undone at the end of that turn.
         """
-        before = load(store, _STOPPED) or load(store, f"{_TURN}{step.key}") or load(store, _JUDGED)
+        before = load(store, _STOPPED) or load(store, f"{_TURN}{step.key}")
+        if before is None and isinstance(step, Ask | Verify):  # later it is Quintet that archives and commits
+            before = load(store, _JUDGED)
         if before is None:
             return
         changes = compare(before, look(before, store))
