@@ -154,9 +154,9 @@ class HeardStore(RunStore):
         super().__init__(settings, Signals(), [self.events.append], state)
         self._begun = True
 
-    def _save(self, state: State) -> None:
-        super()._save(state)
-        self.saved.append(state)
+    def _save(self) -> None:
+        super()._save()
+        self.saved.append(self.state)
 
     def restore_deleted_files(self) -> None:
         self.restored += 1

@@ -34,7 +34,7 @@ def test_all_that_a_run_leaves_is_private(project: Project) -> None:
     assert done.code == 0, done.text
     kept = {path.name for path in project.archive.iterdir()}
     assert {"journal.jsonl", "changes.json", "report.md", "report.html", "prompts", "001-analyst.md"} <= kept
-    assert any("stale" in name for name in kept)
+    assert any("late" in name for name in kept)
     assert any("verify" in name for name in kept)
     assert open_to_others(project.wd / ".tmp") == []
 

@@ -56,9 +56,9 @@ class RunStore:
     def fold(self, step: Step, outcome: Outcome) -> None:
         """Fold an outcome into the state, save it, and tell of what was decided."""
         with self.signals.deferred():
-            state, events = flow.apply(self.state, step, outcome, self.settings)
-            self._save(state)
-            self.state = state  # only now: what could not be saved has not happened
+            # kept also where saving fails: the run's own record may have it, and only the copy in the project not
+            self.state, events = flow.apply(self.state, step, outcome, self.settings)
+            self._save()
             for event in events:
                 self.emit(event)
 
@@ -106,7 +106,7 @@ class RunStore:
         """Save the state once more where the file is gone, or is not as this run has written it."""
         if self._look() and digest_of(self.settings.state_file) != self._copied:
             self.warn(f"{self.settings.state_file} was changed by somebody while the run was at work; it is put right")
-        self._save(self.state)
+        self._save()
 
     def _look(self) -> tuple[int, ...]:
         """What tells one version of the state file from another; nothing where it is gone."""
@@ -115,7 +115,7 @@ class RunStore:
             return found.st_mtime_ns, found.st_size, found.st_ino
         return ()
 
-    def _save(self, state: State) -> None:
-        self._copied = save(state, self.settings.state_file, self.record, self._copied)
+    def _save(self) -> None:
+        self._copied = save(self.state, self.settings.state_file, self.record, self._copied)
         self.owns_state_file, self._written = True, self._look()
         name_state_file(self.settings.workspace.tree, self.settings.state_file)
