@@ -155,7 +155,7 @@ def _faults_of_cheat(cheat: Cheat) -> list[str]:
     faults = [f"the run ended with exit code {trial.code}"] if trial.code != 1 else []
     if trial.did != cheat.did:
         faults.append(f"Quintet did {trial.did}, and not {cheat.did}")
-    if not cheat.role.may_commit and trial.before != trial.after:
+    if not (cheat.role.may_commit or cheat.leaves) and trial.before != trial.after:
         names = trial.before.keys() | trial.after.keys()
         changed = sorted(name for name in names if trial.before.get(name) != trial.after.get(name))
         faults.append(f"the project is not as it was: {', '.join(changed)}")
@@ -195,6 +195,7 @@ def observed(made: Scripted, record: Path, events: list[dict[str, Any]]) -> tupl
     forged = "/journal.jsonl" in script or "rm -rf .tmp/2" in script
     found = {
         cheats.UNDONE: undone,
+        cheats.REFUSED: any(event.get("unknown") for event in events),
         cheats.VOID: any(map(_is_void, events)),
         cheats.AGAIN: any(event.get("step", "").endswith("-again") for event in events),
         cheats.TOLD: undone and any("Undone of the" in prompt for prompt in sent),

@@ -223,7 +223,7 @@ class Restoring:
         elif stat.S_ISDIR(entry.mode):
             _make_folder(root, path, entry.mode)
         elif not entry.digest:
-            raise OSError(errno.EOPNOTSUPP, "its bytes were not readable, or it is no file or link")
+            raise OSError(errno.EOPNOTSUPP, "its bytes were not readable or too many, or it is no file or link")
         elif stat.S_ISLNK(entry.mode):
             with _parent(root, path) as (handle, name):
                 with suppress(FileNotFoundError):

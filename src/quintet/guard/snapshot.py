@@ -24,6 +24,8 @@ SECONDS: Final = 10.0
 _RACY_NS: Final = 2_000_000_000
 """how much older than its reading a file has to be before its times can vouch for it; some file systems count time
 in steps of two seconds"""
+_ROOM: Final = 2 << 30
+"""bytes that are read of what an agent has changed; what is more needs no reading to be undone"""
 _LOOPS: Final = 5
 _CHECK_EVERY: Final = 1000
 _GITLINK: Final = "160000"
@@ -92,7 +94,7 @@ def take(
 
 def look(before: Snapshot, store: Store, seconds: float = 6 * SECONDS) -> Snapshot:
     """Scan the project of an earlier snapshot again, by the ignore rules of that one. Nothing is kept by a name."""
-    with _guarding(Path(before.place.tree), store, seconds) as deadline:
+    with _guarding(Path(before.place.tree), store, seconds, _ROOM) as deadline:
         repository.prepare(store, before.place)
         new = Snapshot(before.place, before.protect, before.skip, time.time_ns())
         new.rules, new.sources = before.rules, before.sources
@@ -110,9 +112,9 @@ def look(before: Snapshot, store: Store, seconds: float = 6 * SECONDS) -> Snapsh
 
 
 @contextmanager
-def _guarding(tree: Path, store: Store, seconds: float) -> Iterator[Deadline]:
+def _guarding(tree: Path, store: Store, seconds: float, room: int | None = None) -> Iterator[Deadline]:
     """Turn whatever keeps a snapshot from being taken into NotGuarded, or TooLarge where the time is up."""
-    deadline = Deadline(seconds)
+    deadline = Deadline(seconds, room)
     try:
         yield deadline
     except GitError as error:

@@ -19,6 +19,8 @@ from quintet.errors import NotGuarded, TooLarge
 _CHUNK: Final = 1 << 20
 _BUFFERED: Final = 8 << 20
 _ATTEMPTS: Final = 3
+_LARGEST: Final = 1 << 30
+"""bytes of a file that is kept; a larger one, which may be nothing but holes, is compared by its size and time"""
 _OPEN: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _GONE: Final = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EINVAL, errno.ENXIO}
 """what opening or reading a link gives where something else has taken the place of what was there"""
@@ -54,9 +56,11 @@ class Content(NamedTuple):
 
 
 class Deadline:
-    """The moment at which a snapshot has taken too long."""
+    """The moment at which a snapshot has taken too long, and the bytes that may be read until then."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, room: int | None = None) -> None:
+        self.room = room
+        """None: as many as there are"""
         self._seconds = seconds
         self._end = time.monotonic() + seconds
 
@@ -128,6 +132,8 @@ class Store:
             return _entry(found)._replace(**self.add([target])._asdict()), True
         if not stat.S_ISREG(found.st_mode):
             return Entry(found.st_mode), True
+        if found.st_size > (_LARGEST if deadline.room is None else min(_LARGEST, deadline.room)):
+            return _entry(found), True
         try:
             handle = os.open(path, _OPEN)
         except PermissionError:
@@ -137,6 +143,8 @@ class Store:
             if not stat.S_ISREG(before.st_mode):
                 return None, False
             content = self.add(_chunks(handle, deadline))
+            if deadline.room is not None:
+                deadline.room -= content.size
             after = os.fstat(handle)
         finally:
             os.close(handle)

@@ -254,6 +254,8 @@ class GuardViolation(_Event):
     """what could not be undone, each with the reason"""
     outside: tuple[GuardedChange, ...] = ()
     """what is told and stays: nested repositories, the rest of a larger repository"""
+    unknown: bool = False
+    """the comparison or the undo failed as a whole: then too a positive verdict of the turn does not count"""
 
     @property
     def change_lines(self) -> list[str]:

@@ -47,6 +47,16 @@ def told(played: Played) -> list[GuardViolation]:
     return [event for event in played.events if isinstance(event, GuardViolation)]
 
 
+def test_a_positive_verdict_where_nobody_knows_what_was_changed_is_negative_at_once() -> None:
+    unknown = GuardViolation(step="s", role="r", serious=True, unknown=True)
+    played = run_once(of(TESTER, did(PASS, unknown)))
+    assert (asked(played, TESTER), played.end) == ([Again.NO], Finished(Status.FAIL))
+    assert "could not be found out" in played.state.outputs[TESTER.output]
+    played = run_once(of(PEER_PROGRAMMER, did(approval(Phase.PROGRAMMER), unknown)), max_review_cycles=2)
+    assert asked(played, PEER_PROGRAMMER) == [Again.NO] * 2
+    assert "could not be found out" in played.state.programmer_feedback
+
+
 def test_a_pass_after_an_edit_is_asked_for_again_and_then_a_fail_with_the_list() -> None:
     played = run_once(of(TESTER, did(PASS, EDITED)), max_rounds=2)
     assert asked(played, TESTER) == [Again.NO, Again.CHANGES] * 2

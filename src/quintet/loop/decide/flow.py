@@ -53,6 +53,7 @@ NOT_THERE: Final = "(Not available: "
 NOTHING_RUN: Final = "by its own record the tester has run nothing"
 NOTHING_READ: Final = "by its own record the reviewer has read and run nothing"
 CHANGED: Final = "it changed what it may not change, and that was undone"
+UNKNOWN: Final = "what it changed could not be found out"
 ASKED_AGAIN: Final = "; it is asked once more"
 
 
@@ -209,6 +210,8 @@ def _replied(state: State, step: Ask, replied: Replied, settings: Settings) -> A
 def _fault(state: State, role: Role, replied: Replied, settings: Settings) -> Again:
     """Why a positive verdict of a turn does not count; NO where it does."""
     violation = replied.violation
+    if violation and violation.unknown:
+        return Again.UNKNOWN
     if violation and violation.serious and violation.undone:
         return Again.CHANGES
     unworked = settings.require_actions and did_work(role, replied.actions) is False
@@ -222,6 +225,8 @@ def _with_undone(state: State, role: Role, violation: journal.GuardViolation | N
 
 def _reason(role: Role, fault: Again, *, again: bool) -> str:
     """A fault in words; `again`: the role is asked once more."""
+    if fault is Again.UNKNOWN:
+        return UNKNOWN
     idle = NOTHING_RUN if role is TESTER else NOTHING_READ
     return f"{CHANGED if fault is Again.CHANGES else idle}{ASKED_AGAIN if again else ', asked twice'}"
 
@@ -283,7 +288,7 @@ def _reviewed(state: State, step: Ask, whole: gate.Whole | None, settings: Setti
     role, phase, review = step.role, step.role.phase, state.outputs[step.role.output]
     judged = gate.judge_review(review, phase, state.cycle, settings, whole)
     notes = condense.extract_review_notes(review, settings) if settings.condense_review_feedback else review
-    again = judged.approved and bool(fault) and not step.again
+    again = judged.approved and fault not in (Again.NO, Again.UNKNOWN) and not step.again
     if judged.approved and fault:
         judged = replace(judged, approved=False, reason=_reason(role, fault, again=again))
         notes = f"This review does not count: {judged.reason}.{_list_of_undone(state, role, fault)}\n\n{notes}"
@@ -323,7 +328,9 @@ def _judged(state: State, phase: Phase, approved: bool, notes: str, settings: Se
 def _tested(state: State, replied: Replied, settings: Settings, fault: Again) -> Applied:
     report = state.outputs[TESTER.output]
     verdict = replied.whole.verdict if replied.whole else gate.read_test_verdict(report)
-    if verdict is not Verdict.FAIL and fault:
+    if verdict is Verdict.PASS and fault is Again.UNKNOWN:
+        return _not_counted(state, report, settings, fault)
+    if verdict is not Verdict.FAIL and fault not in (Again.NO, Again.UNKNOWN):
         event = _test_event(state, verdict, _reason(TESTER, fault, again=True), counts=False)
         return replace(state, again=fault), (event,)
     if verdict is None:
@@ -337,15 +344,20 @@ def _tested_again(state: State, replied: Replied, settings: Settings, fault: Aga
     first, answer = state.outputs[TESTER.output], replied.text
     verdict = replied.whole.verdict if replied.whole else gate.read_test_verdict(answer)
     if verdict is Verdict.PASS and fault:
-        why, undone = _reason(TESTER, fault, again=False), _list_of_undone(state, TESTER, fault)
-        report = f"RESULT: FAIL\nEVIDENCE:\nThe tester's PASS does not count: {why}.{undone}\n\n{answer}"
-        state = replace(state, outputs=state.outputs | {TESTER.output: report})
-        return _failed(state, report, settings, _test_event(state, Verdict.FAIL, why))
+        return _not_counted(state, answer, settings, fault)
     if verdict is None:
         return _failed(state, first, settings, _test_event(state, Verdict.FAIL, "no verdict, asked twice"))
     complete = gate.section(answer, gate.EVIDENCE) is not None
     report = answer if complete else f"RESULT: {verdict}\n\nEVIDENCE:\n{first}"
     return _decided(replace(state, outputs=state.outputs | {TESTER.output: report}), verdict, report, settings)
+
+
+def _not_counted(state: State, answer: str, settings: Settings, fault: Again) -> Applied:
+    """A PASS that is a FAIL, with the reason as its evidence."""
+    why, undone = _reason(TESTER, fault, again=False), _list_of_undone(state, TESTER, fault)
+    report = f"RESULT: FAIL\nEVIDENCE:\nThe tester's PASS does not count: {why}.{undone}\n\n{answer}"
+    state = replace(state, outputs=state.outputs | {TESTER.output: report})
+    return _failed(state, report, settings, _test_event(state, Verdict.FAIL, why))
 
 
 def _decided(state: State, verdict: Verdict, report: str, settings: Settings) -> Applied:

@@ -40,6 +40,8 @@ class Again(StrEnum):
     """the role did nothing in its turn that a verdict could rest on"""
     CHANGES = "changes"
     """the role changed what it may not change, and that was undone"""
+    UNKNOWN = "unknown"
+    """nobody can tell what the role changed, and nothing of it is undone: it is not asked, its verdict is negative"""
 
 
 TURNS: Final = {

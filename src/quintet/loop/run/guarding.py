@@ -205,13 +205,18 @@ class TreeGuard:
         store, before = self._store, self._before
         if store is None or before is None:
             return None
-        earlier = self._noted()
+        earlier = found = self._noted()
+        is_known = False
         with self._guarding(f"what {step.role} has changed in this turn is not known"):
             self._last = look(before, store)
             split = self._split(step.role, compare(before, self._last))
             if split.forbidden or split.told:
-                return self._undo(split, before, store, self._violation(step, split, earlier))
-        return earlier
+                found = self._undo(split, before, store, self._violation(step, split, earlier))
+            is_known = True
+        if is_known or self._settings.guard != "restore":
+            return found
+        unknown = earlier or GuardViolation(step=step.key, role=step.role.name)
+        return unknown.model_copy(update={"undone": False, "serious": True, "unknown": True})
 
     def done(self, step: Ask) -> None:
         """The outcome of the step is saved: only after a judge's turn is its snapshot still needed."""
@@ -273,7 +278,9 @@ class TreeGuard:
         files.write(self._note, violation.model_dump_json(), durable=True)
         undone = self._carry_out(split, before, store, patch)
         failed = tuple(f"{_printable(name)}: {reason}" for name, reason in undone.failed.items())
-        return violation.model_copy(update={"failed": (*failed, *undone.notes)[:_MOST]})
+        left = any(change.area is Area.FILE and change.name in undone.failed for change in undone.changes)
+        told = {"failed": (*failed, *undone.notes)[:_MOST], "serious": violation.serious or left}
+        return violation.model_copy(update=told)
 
     def _carry_out(self, split: Split, before: Snapshot, store: Store, patch: Path) -> Undone:
         with self._run.signals.deferred():

@@ -72,7 +72,7 @@ def _review(event: journal.ReviewJudged) -> str:
 
 def violation_words(event: journal.GuardViolation) -> str:
     """What a role changed and may not change, and what became of it."""
-    parts = []
+    parts = ["may have changed what it may not change: the project could not be compared"] if event.unknown else []
     if event.paths:
         done = f"undone, kept as {event.file}" if event.undone else "not undone"
         parts.append(f"changed what it may not change ({_some(event.paths, event.left_out)}): {done}")
