@@ -79,6 +79,8 @@ def test_what_is_outside_is_told_and_not_undone() -> None:
         (Area.FILE, "a", None, FILE, False),
         (Area.FILE, "a", FILE, OTHER, True),
         (Area.FILE, "a", FILE, None, True),
+        (Area.FILE, "src/__pycache__/main.cpython-311.pyc", FILE, OTHER, False),
+        (Area.FILE, "src/__pycache__.py", FILE, OTHER, True),
         (Area.REF, "refs/heads/a", None, "1", False),
         (Area.REF, "refs/heads/a", "1", "2", True),
         (Area.REF, "refs/tags/a", "1", None, True),

@@ -12,6 +12,8 @@ from quintet.guard.repository import GUARDED_REFS
 from quintet.guard.snapshot import Snapshot
 from quintet.guard.store import Entry
 
+_CACHES: Final = {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".gradle", ".nyc_output"}
+"""folders that running a test writes to; they are seen only where git does not ignore them"""
 _TOLD_OTHERWISE: Final = ("git/HEAD", "git/index", "git/sharedindex.")
 
 
@@ -56,10 +58,13 @@ class Change:
 
     @property
     def serious(self) -> bool:
-        """Whether something that was there was changed or deleted; a new file, ref or index entry is not serious."""
+        """Whether something that was there was changed or deleted; a new file, ref or index entry is not serious.
+
+        Nor is a cache: whoever runs the tests writes there.
+        """
         match self.area:
             case Area.FILE:
-                return self.before is not None
+                return self.before is not None and _CACHES.isdisjoint(self.name.split("/"))
             case Area.REF:
                 return self.before is not None and self.name != GUARDED_REFS[-1]
             case _:
