@@ -123,6 +123,18 @@ def test_files_of_a_scenario_go_and_the_verdict_stands(project: Project) -> None
     assert not (project.tree / "scenario").exists()
 
 
+def test_an_empty_folder_of_the_user_stays_when_what_was_put_there_goes(project: Project) -> None:
+    for name in ("logs/old", "out"):
+        (project.tree / name).mkdir(parents=True)
+    project.take()
+    for name in ("logs/old/new/x", "out/x", "other/x"):
+        project.write(name, "x")
+    assert project.undo().failed == {}
+    left = {str(path.relative_to(project.tree)) for path in project.tree.rglob("*") if path.is_dir()}
+    assert {"logs/old", "out"} <= left
+    assert not {"logs/old/new", "other"} & left
+
+
 def test_a_restored_file_is_new_to_build_tools(project: Project) -> None:
     path = project.tree / "run.sh"
     os.utime(path, (1, 1))

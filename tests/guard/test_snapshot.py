@@ -1,5 +1,6 @@
 """Snapshots in all kinds of repositories, and what they see of a change."""
 
+import json
 import os
 import socket
 import threading
@@ -11,7 +12,7 @@ import pytest
 
 from quintet import git as leaf
 from quintet.errors import NotGuarded, TooLarge
-from quintet.guard import Area, Change, Store, compare, load, take
+from quintet.guard import Area, Change, Store, compare, finish, load, take
 from quintet.guard.store import Deadline, Entry
 from tests.guard.projects import EVERYTHING, NOTHING, OPENSPEC, Project, git, make, state
 
@@ -472,6 +473,16 @@ def test_a_store_on_another_file_system_says_that_it_keeps_no_objects(
 
 def test_a_damaged_snapshot_is_an_error(project: Project) -> None:
     project.take()
-    (project.store.folder / "turn.json").write_text("{")
-    with pytest.raises(NotGuarded, match="cannot be read"):
-        load(project.store, "turn")
+    file = project.store.folder / "turn.json"
+    table = json.loads(file.read_text())["table"]
+    for text in ("{", "[]", "{}", json.dumps({"table": table}), json.dumps({"table": table, "staged": 1})):
+        file.write_text(text)
+        with pytest.raises(NotGuarded, match="cannot be read"):
+            load(project.store, "turn")
+
+
+def test_a_damaged_plan_is_an_error(project: Project) -> None:
+    for text in ("{", "[]", "{}", '{"changes": [{}]}', '{"changes": [], "index": null, "place": {}}'):
+        (project.store.folder / "undo.plan").write_text(text)
+        with pytest.raises(NotGuarded, match="cannot be read"):
+            finish(project.store)

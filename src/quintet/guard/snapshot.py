@@ -30,7 +30,19 @@ _LOOPS: Final = 5
 _CHECK_EVERY: Final = 1000
 _GITLINK: Final = "160000"
 _DOT_GIT: Final = ".git"
-_FIELDS: Final = ("protect", "skip", "time", "git", "head", "refs", "nested", "sources", "objects_kept", "table")
+_FIELDS: Final = (
+    "protect",
+    "skip",
+    "time",
+    "git",
+    "head",
+    "refs",
+    "nested",
+    "sources",
+    "objects_kept",
+    "table",
+    "bare",
+)
 Signature = tuple[int, int, int]
 
 
@@ -59,6 +71,8 @@ class Snapshot:
     sources: tuple[str, ...] = ()
     """the `.gitignore` files that they are from"""
     objects_kept: bool = False
+    bare: tuple[str, ...] = ()
+    """folders in which no file is that counts, with a slash at the end: an undo does not remove them"""
     table: str = ""
     """the file of the store that has `files` and `elsewhere`; empty where they are not stored"""
 
@@ -87,6 +101,7 @@ def take(
             raise NotGuarded(f"{tree} cannot be guarded: git cannot read its repository")
         listed = _list_by_rules_of_the_tree(new, store, cache, deadline)
         _read_files(new, store, cache, [*listed, *_staged_paths(new.staged)], deadline)
+        new.bare = tuple(_bare_folders(place.tree, new.files))
         new.objects_kept = repository.keep_objects(place, store)
         _save(new, store, name)
     return new
@@ -285,6 +300,21 @@ def _scan(
     return found
 
 
+def _bare_folders(root: str, files: dict[str, Entry]) -> Iterator[str]:
+    """The folders beside those that files were found in; of one that is not empty only itself."""
+    waiting = ["", *(path for path in files if path.endswith("/"))]
+    while waiting:
+        folder = waiting.pop()
+        with suppress(OSError), os.scandir(f"{root}/{folder}") as entries:
+            inside = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+            if folder and folder not in files and not all(is_folder for _, is_folder in inside):
+                continue
+            new = [f"{folder}{name}/" for name, is_folder in inside if is_folder and name != _DOT_GIT]
+            new = [path for path in new if path not in files]
+            waiting += new
+            yield from new
+
+
 def _trusted(cache: Snapshot | None) -> int:
     """The time from which on a change may have left the same times as one that the cache has seen."""
     return cache.time - _RACY_NS if cache else 0
@@ -318,10 +348,18 @@ def _save(new: Snapshot, store: Store, name: str) -> None:
 
 
 def _remove_unused_tables(store: Store) -> None:
-    used = {_read(path)["table"] for path in store.folder.glob("*.json") if not path.name.startswith("table-")}
+    used = {_table_of(path) for path in store.folder.glob("*.json") if not path.name.startswith("table-")}
     for path in store.folder.glob("table-*.json"):
         if path.name not in used:
             path.unlink()
+
+
+def _table_of(path: Path) -> str:
+    """The table that a snapshot uses; empty where somebody has damaged it."""
+    try:
+        return str(_read(path)["table"])
+    except (ValueError, KeyError, TypeError):
+        return ""
 
 
 def load(store: Store, name: str) -> Snapshot | None:
@@ -329,17 +367,17 @@ def load(store: Store, name: str) -> Snapshot | None:
     try:
         fields = _read(store.folder / f"{name}.json")
         rows = _read(store.folder / fields["table"])
+        fields |= {key: store.read(Content(*fields[key])) for key in ("staged", "rules")}
+        fields["place"] = Place(**fields["place"])
+        fields["git"] = {key: Entry(*row) for key, row in fields["git"].items()}
+        fields |= {key: tuple(fields.get(key, ())) for key in ("protect", "skip", "sources", "bare")}
+        new = Snapshot(**fields)
+        new.files = {path: Entry(*row) for path, row in rows["files"].items()}
+        new.elsewhere = {path: (mode, size, mtime) for path, (mode, size, mtime) in rows["elsewhere"].items()}
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise NotGuarded(f"the snapshot {name} in {store.folder} cannot be read: {error}") from error
-    fields |= {key: store.read(Content(*fields[key])) for key in ("staged", "rules")}
-    fields["place"] = Place(**fields["place"])
-    fields["git"] = {key: Entry(*row) for key, row in fields["git"].items()}
-    fields |= {key: tuple(fields[key]) for key in ("protect", "skip", "sources")}
-    new = Snapshot(**fields)
-    new.files = {path: Entry(*row) for path, row in rows["files"].items()}
-    new.elsewhere = {path: (mode, size, mtime) for path, (mode, size, mtime) in rows["elsewhere"].items()}
     store.know(new.files.values())
     return new
 

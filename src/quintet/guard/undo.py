@@ -56,7 +56,7 @@ def undo(split: Split, before: Snapshot, store: Store, patch: Path) -> Undone:
         not any(change.area is Area.INDEX for change in split.allowed),
         before.refs or {},
         {path: before.files[path].mode for path in above if path in before.files},
-        [path for path in above if path not in before.files],
+        [path for path in above if path not in before.files and path not in before.bare],
         [str(path) for path in kept],
         notes,
     )
@@ -72,15 +72,16 @@ def finish(store: Store) -> Undone | None:
     """
     try:
         found = json.loads((store.folder / _FILE).read_bytes())
+        changes = [
+            Change(Area(row["area"]), row["name"], _value(row["before"]), _value(row["after"]))
+            for row in found["changes"]
+        ]
+        index = Entry(*found["index"]) if found["index"] else None
+        plan = UndoPlan(**{**found, "place": Place(**found["place"]), "changes": changes, "index": index})
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise NotGuarded(f"the plan of an undo in {store.folder} cannot be read: {error}") from error
-    changes = [
-        Change(Area(row["area"]), row["name"], _value(row["before"]), _value(row["after"])) for row in found["changes"]
-    ]
-    index = Entry(*found["index"]) if found["index"] else None
-    plan = UndoPlan(**{**found, "place": Place(**found["place"]), "changes": changes, "index": index})
     return _carry_out(plan, store, force=False)
 
 
