@@ -70,6 +70,8 @@ class TreeGuard:
         self._before: Snapshot | None = None
         self._last: Snapshot | None = None
         """what was seen last, so that files which are still the same need not be read"""
+        self._lost = False
+        """the snapshot of the current turn is gone: what its role did before is not known"""
         self._resumed = False
         """an earlier process has taken the current turn's snapshot"""
 
@@ -109,7 +111,8 @@ class TreeGuard:
         with self._guarding():
             self._store = Store(self._folder)
             self._finish(self._store)
-            self._tell_changes_since(self._store, step)
+            with self._guarding("what has changed since the run was stopped is not known"):
+                self._tell_changes_since(self._store, step)
             if isinstance(step, Verify) and self._settings.guard == "restore":
                 self._put_right(self._store)
 
@@ -130,7 +133,11 @@ class TreeGuard:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def _finish(self, store: Store) -> None:
-        finished = finish(store)
+        try:
+            finished = finish(store)
+        except NotGuarded as error:
+            self._run.warn(str(error))
+            return
         if finished:
             self._run.note(f"an undo that was interrupted is complete ({plural(len(finished.changes), 'change')})")
             self._tell_failed(finished)
@@ -144,9 +151,9 @@ class TreeGuard:
 
         What the interrupted role may not change is undone at the end of that turn.
         """
-        before = load(store, _STOPPED) or load(store, f"{_TURN}{step.key}")
+        before = self._load_kept(store, _STOPPED) or self._load_kept(store, f"{_TURN}{step.key}")
         if before is None and isinstance(step, Ask | Verify):  # later it is Quintet that archives and commits
-            before = load(store, _JUDGED)
+            before = self._load_kept(store, _JUDGED)
         if before is None:
             return
         changes = compare(before, look(before, store))
@@ -173,7 +180,7 @@ class TreeGuard:
     def _load_judged(self, store: Store) -> Snapshot | None:
         """The snapshot of the judge's turn that checks follow; a kill may have come before it got its name."""
         names = [path.stem for path in self._folder.glob(f"{_TURN}*.json") if path.stem != _JUDGED]
-        return load(store, names[0] if names else _JUDGED)
+        return self._load_kept(store, names[0] if names else _JUDGED)
 
     @property
     def _start_snapshot(self) -> Path:
@@ -191,14 +198,24 @@ class TreeGuard:
         if self._store is None or self._name == name:
             return
         with self._guarding():
-            self._name, self._before = name, load(self._store, name)
+            self._name, self._before = name, self._load_kept(self._store, name)
             self._resumed = self._before is not None
+            # a prompt is sent only when there is a snapshot: somebody has removed it since
+            self._lost = self._before is None and self._run.state.dispatched == step.key
             if self._before is None:
                 self._before = self._take(self._store, name)
             self._last = self._before
             for old in self._folder.glob(f"{_TURN}*"):
                 if not old.name.startswith(f"{name}."):
                     old.unlink()
+
+    def _load_kept(self, store: Store, name: str) -> Snapshot | None:
+        """A snapshot of an earlier process; one that somebody has damaged is as good as none."""
+        try:
+            return load(store, name)
+        except NotGuarded as error:
+            self._run.warn(str(error))
+            return None
 
     def after(self, step: Ask) -> GuardViolation | None:
         """Compare the project with the snapshot of a step, and undo what its role may not change."""
@@ -212,7 +229,7 @@ class TreeGuard:
             split = self._split(step.role, compare(before, self._last))
             if split.forbidden or split.told:
                 found = self._undo(split, before, store, self._violation(step, split, earlier))
-            is_known = True
+            is_known = not self._lost
         if is_known or self._settings.guard != "restore":
             return found
         unknown = earlier or GuardViolation(step=step.key, role=step.role.name)
