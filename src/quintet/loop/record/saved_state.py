@@ -7,6 +7,7 @@ happens between the two, it is the newer one.
 import contextlib
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from enum import Enum, auto
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -62,7 +63,12 @@ def read_saved(state_file: Path, wd: Path, provider: str = "") -> Saved:
             own = read_data(record.state)
             if own is not None:
                 state = decode_state(own, record.state, provider)
-                return Saved(state, own, Difference.CHANGED if unreadable else _compare(found, own, record.state))
+                difference = Difference.CHANGED if unreadable else _compare(found, own, record.state)
+                if (
+                    difference is Difference.OLDER
+                ):  # where it was killed in the middle of its last write, it is closed again
+                    state = replace(state, final_status=Status.RUNNING)
+                return Saved(state, own, difference)
     if unreadable:
         raise unreadable
     return Saved(None if found is None else decode_state(found, state_file, provider))
@@ -84,8 +90,8 @@ def find_state_file(wd: Path) -> Path:
 
 def put_right(saved: Saved, state_file: Path, wd: Path, tell: Callable[[str], None]) -> None:
     """Make the state file a copy of the run's own again, and tell where somebody has changed or removed it."""
-    if saved.state is None or saved.difference is Difference.NONE:
-        return
+    if saved.state is None or saved.difference in (Difference.NONE, Difference.OLDER):
+        return  # an older one is written anew with the next step
     run = f"run {saved.state.run_id}"
     if saved.difference is Difference.CHANGED:
         kept = put_aside(state_file, "changed").name
