@@ -92,3 +92,11 @@ def test_a_signal_during_the_start_leaves_no_process(tmp_path: Path) -> None:
         command.run("echo $$ > pid; exec sleep 600", tmp_path, 60, shield=interrupted)
     text = (tmp_path / "pid").read_text().strip() if (tmp_path / "pid").exists() else ""
     assert not text or not Path(f"/proc/{text}").exists()
+
+
+def test_one_that_prints_for_ever_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "MOST_OUTPUT", 5_000_000)
+    outcome = command.run("yes", tmp_path, 3600)
+    assert outcome.exit_code == command.TOO_MUCH
+    assert outcome.last_line == "(ended: more than 5,000,000 bytes)"
+    assert len(outcome.output) < 2 * command.LONGEST_OUTPUT

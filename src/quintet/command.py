@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -14,13 +15,19 @@ from typing import Final
 Shield = Callable[[], AbstractContextManager[None]]
 LONGEST_OUTPUT: Final = 1_000_000
 """bytes that are kept, half from the beginning and half from the end"""
+MOST_OUTPUT: Final = 1_000_000_000
+"""bytes after which a command is ended: one that prints for ever would fill the disk"""
+_LOOK_SECONDS: Final = 0.25
 NOT_FOUND: Final = 127
 TIMED_OUT: Final = 124
+TOO_MUCH: Final = 153
+_ENDED: Final = 1_000
+"""no exit code of a process"""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a command ended; the exit codes for "not found" and "timed out" are the shell's."""
+    """How a command ended; the exit codes for "not found", "timed out" and "too much output" are the shell's."""
 
     exit_code: int
     output: str
@@ -60,7 +67,7 @@ def run(
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
                 )
-            code = process.wait(timeout)
+            code = _wait(process, output.fileno(), timeout)
         except subprocess.TimeoutExpired:
             code = TIMED_OUT
         except OSError as error:
@@ -71,7 +78,20 @@ def run(
             if process is not None:
                 end_group(process)
         text = _read(output.fileno())
-    return Outcome(code, text if code != TIMED_OUT else f"{text}\n(did not end within {timeout:g} s)")
+    notes = {TIMED_OUT: f"\n(did not end within {timeout:g} s)", _ENDED: f"\n(ended: more than {MOST_OUTPUT:,} bytes)"}
+    return Outcome(code if code != _ENDED else TOO_MUCH, text + notes.get(code, ""))
+
+
+def _wait(process: "subprocess.Popen[bytes]", output: int, timeout: float) -> int:
+    """The exit code; TimeoutExpired where the time is up."""
+    end = time.monotonic() + timeout
+    while os.fstat(output).st_size <= MOST_OUTPUT:
+        try:
+            return process.wait(min(_LOOK_SECONDS, max(end - time.monotonic(), 0)))
+        except subprocess.TimeoutExpired:
+            if time.monotonic() >= end:
+                raise
+    return _ENDED
 
 
 def end_group(process: "subprocess.Popen[bytes]") -> None:
