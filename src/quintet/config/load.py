@@ -20,7 +20,7 @@ DEFAULT = "default"
 """the origin of a setting that nobody has given"""
 _BY_KEY = {row.key: row for row in TABLE}
 _PROMPTS = ("prompt_file", "prompt")
-_NOT_KEPT: Final = (*_PROMPTS, "wd", "state_file", "resume", "api")
+_NOT_KEPT: Final = (*_PROMPTS, "wd", "api")
 KEPT: Final = "the start of the run"
 """the origin of a setting that a run has kept"""
 _LONGEST_QUOTE = 60
@@ -95,6 +95,8 @@ def load_settings(
         {_BY_KEY[key].name: _Given(value, KEPT) for key, value in kept.rows.items() if key in _BY_KEY},
         _rows_of(document, in_file, base),
     )
+    if kept.agents is not None:
+        sources = (*sources[:-1], {name: item for name, item in sources[-1].items() if name in _NOT_KEPT})
     kinds: dict[str, Kind] = {row.name: row.kind for row in TABLE}
     found = ChainMap(*sources)
     api = "api" in found and _read(kinds["api"], found["api"])
@@ -117,8 +119,13 @@ def load_settings(
 
 
 def settings_to_keep(loaded: Loaded) -> Kept:
-    """What a run keeps of its settings. Where it is, what it is about and its server are not among them."""
+    """What a run keeps of its settings. Where it is, what it is about and its server are not among them.
+
+    A user who begins a new run by an option wants that once; a config file that says so means it for ever.
+    """
     values, origin = settings_as_json(loaded.settings), loaded.origin
+    if not origin["resume"].startswith("resume "):
+        values["resume"] = None
     rows = {row.key: values[row.key] for row in TABLE if row.name not in _NOT_KEPT and values[row.key] is not None}
     given = [row.key for row in TABLE if row.key in rows and origin[row.key] in (row.flag, row.env, KEPT)]
     agents: dict[str, dict[str, Any]] = {}

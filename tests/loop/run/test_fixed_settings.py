@@ -51,6 +51,33 @@ def test_an_edited_config_file_counts_from_the_next_run_on(project: Project) -> 
     assert project.roles == [*ONE_PASS, *ONE_PASS]
 
 
+@pytest.mark.parametrize("more", [{"state_file": "other.json"}, {"resume": False}], ids=["state file", "resume"])
+def test_a_config_file_cannot_make_a_new_run_of_one_that_goes_on(project: Project, more: dict[str, object]) -> None:
+    configure(project, verify_cmd="echo honest > verified")
+    killed(project)
+    configure(project, verify_cmd="true", **more)
+    done = project.run()
+    assert done.code == 0, done.text
+    assert f"(verify_cmd, {next(iter(more))}), which counts from the next run on" in words(done.out)
+    assert project.roles == list(ONE_PASS)
+    assert (project.wd / "verified").exists()
+
+
+def test_a_config_file_that_always_begins_a_new_run_still_does(project: Project) -> None:
+    configure(project, resume=False)
+    killed(project)
+    assert project.run().code == 0
+    assert project.roles == [*ONE_PASS[:3], *ONE_PASS]
+
+
+def test_a_setting_that_had_no_value_gets_none_from_an_edited_file(project: Project) -> None:
+    killed(project)
+    configure(project, prices={"codex": {"input": 1, "cached": 1, "output": 1}})
+    done = project.run()
+    assert done.code == 0, done.text
+    assert "(prices), which counts from the next run on" in words(done.out)
+
+
 @pytest.mark.parametrize("harm", ["removed", "emptied"])
 def test_a_config_file_that_is_gone_does_not_take_its_settings_along(project: Project, harm: str) -> None:
     configure(project, verify_cmd="echo honest > verified")

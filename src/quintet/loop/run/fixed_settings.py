@@ -12,7 +12,7 @@ from quintet.config.load import Kept, Loaded, find_config, load_settings, settin
 from quintet.errors import RunError, StateError
 from quintet.loop.decide.prompts.texts import shipped_texts
 from quintet.loop.record.orphans import is_folder_name
-from quintet.loop.record.run_record import RunRecord
+from quintet.loop.record.run_record import RunRecord, recorded_runs
 from quintet.loop.record.saved_state import read_saved
 from quintet.loop.run.resume import not_resumable_reason
 
@@ -31,14 +31,17 @@ def load_run_settings(
     That one has its own; options and variables count before them. `reload`: the config file counts as it is now.
     """
     loaded = load_settings(config_file, env, flags, cwd)
-    record = _resumed_run(loaded.settings)
+    record = _resumed_run(loaded.settings) or _last_run(loaded.settings)
     kept = _read_kept(record) if record else None
     if record is None or kept is None:
+        return loaded
+    own = load_settings(config_file, env, flags, cwd, kept)
+    resumed = _resumed_run(own.settings)
+    if resumed is None or resumed.run_id != record.run_id:
         return loaded
     current = load_settings(config_file, env, flags, cwd, kept.without_file)
     if reload:
         return current
-    own = load_settings(config_file, env, flags, cwd, kept)
     now, then = settings_as_json(current.settings), settings_as_json(own.settings)
     if changed := [key for key in then if now[key] != then[key]]:
         named = config_file or find_config(env, flags, cwd)
@@ -119,6 +122,12 @@ def _resumed_run(settings: Settings) -> RunRecord | None:
         return None
     record = RunRecord(settings.workspace.tree, saved.run_id)
     return record if is_folder_name(saved.run_id) and record.is_known else None
+
+
+def _last_run(settings: Settings) -> RunRecord | None:
+    """The record of the project's last run, also where the config file now names another state file."""
+    runs = recorded_runs(settings.workspace.tree)
+    return RunRecord(settings.workspace.tree, max(runs)) if runs else None
 
 
 def _read_kept(record: RunRecord) -> Kept | None:
