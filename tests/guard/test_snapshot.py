@@ -302,6 +302,18 @@ def test_submodules_and_nested_repositories_are_told_by_their_commit(project: Pr
     assert split.forbidden == ()
 
 
+def test_what_is_not_committed_in_a_nested_repository_is_told_too(project: Project) -> None:
+    nested = make(project.tree / "lib").tree
+    project.take()
+    assert project.kinds() == set()
+    (nested / "build").mkdir(exist_ok=True)
+    (nested / "build/out").write_text("ignored there")
+    assert project.kinds() == set()
+    (nested / "run.sh").write_text("edited")
+    assert project.kinds() == {"nested changed lib/project/"}
+    assert project.split(NOTHING).forbidden == ()
+
+
 def test_files_in_a_new_nested_repository_are_seen(project: Project) -> None:
     project.git("init", "--quiet", "old")
     project.write("old/file", "told by its commit alone")
@@ -310,7 +322,7 @@ def test_files_in_a_new_nested_repository_are_seen(project: Project) -> None:
     project.git("init", "--quiet", "src/deep")
     for name in ("new/file", "src/deep/new.c", "old/other"):
         project.write(name, "hidden")
-    created = {"file created new/file", "file created src/deep/new.c"}
+    created = {"file created new/file", "file created src/deep/new.c", "nested changed old/"}
     assert project.kinds() == {"nested created new/", "nested created src/deep/", *created}
     assert project.undo().failed == {}
     assert not (project.tree / "new/file").exists()
@@ -325,7 +337,7 @@ def test_protected_files_in_a_nested_repository_are_seen(project: Project) -> No
     project.take()
     for name in ("lib/tests/old.c", "lib/tests/new.c", "lib/code.c"):
         project.write(name, "theirs")
-    assert project.kinds() == {"file changed lib/tests/old.c", "file created lib/tests/new.c"}
+    assert project.kinds() == {"file changed lib/tests/old.c", "file created lib/tests/new.c", "nested changed lib/"}
 
 
 @pytest.mark.parametrize("setting", [("core.worktree", "../src"), ("core.bare", "true")])

@@ -1,7 +1,9 @@
 """What a snapshot reads of the repository itself: where it is, its refs, its own files, its objects."""
 
+import hashlib
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -127,15 +129,24 @@ def _below(folder: str, name: str) -> Iterator[str]:
             yield from _below(folder, inner)
 
 
-def nested_head(path: Path, deadline: Deadline) -> str:
-    """The commit that a submodule or nested repository is at; empty where it has none."""
+def nested_state(path: Path, deadline: Deadline) -> str:
+    """The commit that a submodule or nested repository is at, and a digest of what is not committed there."""
     if not os.path.lexists(path / ".git"):
         return ""
+    env = {"GIT_DIR": str(path / ".git"), "GIT_WORK_TREE": str(path)}
+    form = ("-z", "--porcelain", "--no-renames", "--ignore-submodules=all")
     try:
-        env = {"GIT_DIR": str(path / ".git")}
-        return git.run(path, "rev-parse", "--verify", "--quiet", "HEAD", env=env, seconds=deadline.left).text
+        head = git.run(path, "rev-parse", "--verify", "--quiet", "HEAD", env=env, seconds=deadline.left, check=False)
+        dirty = git.run(path, "status", *form, env=env, seconds=deadline.left).parts
     except GitError:
         return ""
+    hashed = hashlib.blake2b(digest_size=20)
+    for line in dirty:
+        hashed.update(os.fsencode(f"{line}\0"))
+        with suppress(OSError):
+            found = os.lstat(path / line[3:])
+            hashed.update(f"{found.st_mode} {found.st_size} {found.st_mtime_ns}\0".encode())
+    return f"{head.text} {hashed.hexdigest()}"
 
 
 def prepare(store: Store, place: Place) -> None:

@@ -65,7 +65,7 @@ class Snapshot:
     """None where git cannot read the repository"""
     staged: bytes = b""
     nested: dict[str, str] = field(default_factory=dict)
-    """the commits of submodules and nested repositories, by path relative to the top"""
+    """the state of submodules and nested repositories, by path relative to the top"""
     rules: bytes = b""
     """the ignore rules, as one list"""
     sources: tuple[str, ...] = ()
@@ -241,7 +241,7 @@ def _read_files(new: Snapshot, store: Store, cache: Snapshot | None, paths: Iter
     inside: dict[str, None] = {}
     for path in dict.fromkeys(paths):
         if path.endswith("/"):
-            new.nested[path] = repository.nested_head(Path(place.top, path), deadline)
+            new.nested[path] = repository.nested_state(Path(place.top, path), deadline)
         elif path.startswith(prefix):
             inside[path[len(prefix) :]] = None
         else:
