@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from quintet.roles import TESTER
-from tests.stub.project import ONE_PASS, Project, finish, project_in
+from quintet.roles import PROGRAMMER, TESTER
+from tests.stub.project import ONE_PASS, Project, finish, project_in, until
 from tests.stub.replies import PASS, TASK
 from tests.stub.server import Turn
 
@@ -61,8 +61,9 @@ def test_an_edited_state_file_does_not_count(killed: Project, what: str) -> None
 def test_what_is_gone_is_put_back_and_the_run_goes_on(killed: Project, gone: str) -> None:
     run_id, journal = killed.state["run_id"], (killed.archive / "journal.jsonl").read_bytes()
     path = killed.wd / gone
+    until(lambda: killed.response_file(PROGRAMMER).exists(), "the reply: its author does not make folders")
     shutil.rmtree(path) if path.is_dir() else path.unlink()
-    done = killed.run()
+    done = killed.run(IDLE_GRACE_SECONDS="0.5")
     assert done.code == 0, done.text
     assert "was gone; it is put back" in " ".join(done.out.split())
     # the reply of the programmer may be gone as well, and is asked for again
