@@ -33,6 +33,8 @@ class Loaded:
     settings: Settings
     origin: Mapping[str, str]
     warnings: tuple[str, ...] = ()
+    file: str = ""
+    """the config file that was read"""
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,8 @@ class Kept:
     """those of the rows that were options or variables"""
     agents: Mapping[str, Mapping[str, Any]] | None = None
     """None: those of the file count"""
+    file: str = ""
+    """the config file that they came from"""
 
     @property
     def without_file(self) -> "Kept":
@@ -115,7 +119,7 @@ def load_settings(
         origin["prompt"] = origin["prompt_file"]
     inherited = {f"{AGENTS_KEY}.{role}.provider": origin["provider"] for role in ROLES}
     origin = dict.fromkeys(settings_as_json(settings), DEFAULT) | origin | inherited | places
-    return Loaded(settings, origin, _warnings(settings))
+    return Loaded(settings, origin, _warnings(settings), str(cwd / config_file) if config_file else "")
 
 
 def settings_to_keep(loaded: Loaded) -> Kept:
@@ -134,7 +138,7 @@ def settings_to_keep(loaded: Loaded) -> Kept:
             key = f"{AGENTS_KEY}.{role}.{part}"
             if origin[key].startswith(key):
                 agents.setdefault(role.name, {})[part] = values[key]
-    return Kept(rows, given, agents)
+    return Kept(rows, given, agents, loaded.file)
 
 
 def settings_as_json(settings: Settings) -> dict[str, Any]:

@@ -28,7 +28,8 @@ def load_run_settings(
 ) -> Loaded:
     """The settings of a new run, or of the one that goes on.
 
-    That one has its own; options and variables count before them. `reload`: the config file counts as it is now.
+    That one has its own; options, variables and another config file that the user names count before them. `reload`:
+    the config file counts as it is now.
     """
     loaded = load_settings(config_file, env, flags, cwd)
     record = _resumed_run(loaded.settings) or _last_run(loaded.settings)
@@ -40,7 +41,7 @@ def load_run_settings(
     if resumed is None or resumed.run_id != record.run_id:
         return loaded
     current = load_settings(config_file, env, flags, cwd, kept.without_file)
-    if reload:
+    if reload or (config_file and loaded.file != kept.file):  # the user names another file: it counts like an option
         return current
     now, then = settings_as_json(current.settings), settings_as_json(own.settings)
     if changed := [key for key in then if now[key] != then[key]]:
@@ -134,6 +135,6 @@ def _read_kept(record: RunRecord) -> Kept | None:
     """What a run has kept; None where it is of a release that kept nothing, or cannot be read."""
     try:
         found = json.loads(files.read(record.folder / SETTINGS, _LARGEST))
-        return Kept(dict(found["rows"]), list(found["given"]), dict(found["agents"]))
+        return Kept(dict(found["rows"]), list(found["given"]), dict(found["agents"]), str(found.get("file", "")))
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
