@@ -40,7 +40,8 @@ def end_strays(terminals: Mapping[str, Owner]) -> dict[str, list[str]]:
         if not found:
             break
         for terminal, process in found:
-            ended.setdefault(terminal, {})[process.pid] = _command(process)
+            if words := _command(process):
+                ended.setdefault(terminal, {})[process.pid] = words
         end_processes([process for _, process in found], _SECONDS)
     return {terminal: list(commands.values()) for terminal, commands in ended.items()}
 
@@ -91,9 +92,10 @@ def _marked() -> Iterator[tuple[int, str]]:
 
 
 def _command(process: psutil.Process) -> str:
+    """What a process runs; empty where it has ended by itself."""
     try:
         words = " ".join(process.cmdline()) or process.name()
     except psutil.Error:
-        words = "it has ended by itself"
+        return ""
     shown = "".join(char if char.isprintable() else " " for char in words)[:_LONGEST]
     return f"{shown} (process {process.pid})"

@@ -1,4 +1,4 @@
-"""One turn of an agent as people look at it: its prompt, its reply, its verdict and its tokens."""
+"""One turn of an agent as people look at it: its prompt, its reply, its verdict, its tokens and their cost."""
 
 from dataclasses import dataclass
 from enum import StrEnum
