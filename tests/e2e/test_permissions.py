@@ -19,7 +19,15 @@ from tests.e2e.rig import Cast, Rig, rig
 pytestmark = pytest.mark.e2e
 
 CASTS = {"codex": Cast(codex="0.166.0"), "claude_code": Cast(claude="2.1.325")}
-ASK = {"PERMISSIONS": "ask", "START_AGENT": "tester", "POLL_SECONDS": "0.2", "CLEANUP_ON_EXIT": "1"}
+ASK = {
+    "PERMISSIONS": "ask",
+    "START_AGENT": "tester",
+    "POLL_SECONDS": "0.2",
+    "CLEANUP_ON_EXIT": "1",
+    # the tester stands for every agent that asks: it writes the file that the check looks for
+    "GUARD": "off",
+    "REQUIRE_ACTIONS": "0",
+}
 SECONDS = 90.0
 
 
