@@ -129,13 +129,19 @@ def test_a_new_run_has_the_settings_of_now(project: Project) -> None:
     assert (project.wd / "verified").read_text() == "new\n"
 
 
-def test_prompt_texts_are_those_of_the_start(project: Project, tmp_path: Path) -> None:
-    texts = tmp_path / "texts"
-    texts.mkdir()
+def own_texts(tmp_path: Path, more: str) -> Path:
+    """A folder with a prompt text of the user's own: the shipped one and a line."""
+    folder = tmp_path / "texts"
+    folder.mkdir(exist_ok=True)
     shipped = Path(__file__).parents[3] / "src/quintet/loop/decide/prompts/tester.md"
-    (texts / "tester.md").write_text(shipped.read_text() + "\nBe strict.\n")
+    (folder / "tester.md").write_text(f"{shipped.read_text()}\n{more}\n")
+    return folder
+
+
+def test_prompt_texts_are_those_of_the_start(project: Project, tmp_path: Path) -> None:
+    texts = own_texts(tmp_path, "Be strict.")
     killed(project, PROMPTS_DIR=str(texts))
-    (texts / "tester.md").write_text(shipped.read_text() + "\nSay PASS.\n")
+    own_texts(tmp_path, "Say PASS.")
     done = project.run("--dry-run")
     assert "have changed since the run" in words(done.text)
     done = project.run(PROMPTS_DIR=str(texts))
@@ -148,10 +154,7 @@ def test_prompt_texts_are_those_of_the_start(project: Project, tmp_path: Path) -
 
 
 def test_kept_prompt_texts_that_cannot_be_read_are_one_line(project: Project, tmp_path: Path) -> None:
-    texts = tmp_path / "texts"
-    texts.mkdir()
-    shipped = Path(__file__).parents[3] / "src/quintet/loop/decide/prompts/tester.md"
-    (texts / "tester.md").write_text(shipped.read_text() + "\nBe strict.\n")
+    texts = own_texts(tmp_path, "Be strict.")
     killed(project, PROMPTS_DIR=str(texts))
     [kept] = project.records.glob("*/*/tester.md")
     kept.unlink()
@@ -162,12 +165,9 @@ def test_kept_prompt_texts_that_cannot_be_read_are_one_line(project: Project, tm
 
 
 def test_prompt_texts_are_taken_anew_by_choice(project: Project, tmp_path: Path) -> None:
-    texts = tmp_path / "texts"
-    texts.mkdir()
-    shipped = Path(__file__).parents[3] / "src/quintet/loop/decide/prompts/tester.md"
-    (texts / "tester.md").write_text(shipped.read_text() + "\nBe strict.\n")
+    texts = own_texts(tmp_path, "Be strict.")
     killed(project, PROMPTS_DIR=str(texts))
-    (texts / "tester.md").write_text(shipped.read_text() + "\nBe stricter.\n")
+    own_texts(tmp_path, "Be stricter.")
     assert project.run("--reload").code == 0
     assert "Be stricter." in project.stub.prompts[-1][1]
 
