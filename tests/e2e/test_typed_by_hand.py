@@ -20,8 +20,9 @@ def type_by_hand(agent: Desk, words: str, turn: int) -> None:
     subprocess.run([*tmux, "-l", words], check=True)
     agent.until(lambda _: words in agent.output())
     subprocess.run([*tmux, "Enter"], check=True)
+    # the agent writes the prompt down before it asks its model, and may look idle in between
+    agent.until(lambda _: any(words in asked.prompt for asked in agent.rig.model.turns))
     agent.until(lambda found: found["typed_after"] == turn and found["status"] in AT_REST)
-    assert words in agent.rig.model.turns[-1].prompt
 
 
 def typed_after(agent: Desk) -> int | None:
