@@ -14,6 +14,7 @@ from quintet.layout import DISCOVERY, run_folder
 from quintet.loop.decide.state import Status
 from quintet.loop.journal import Event, Noted, Warned
 from quintet.loop.record.store import Listener
+from quintet.loop.run.choose_workspace import open_workspace
 from quintet.loop.run.clock import Clock, RealClock
 from quintet.loop.run.connection import Connect
 from quintet.loop.run.driver import Driver
@@ -73,9 +74,9 @@ def execute(spec: RunSpec) -> Result:
 
     A QuintetError is raised for what keeps a run from starting; whatever stops it later is in the result.
     """
-    settings = spec.settings
-    check_settings(settings)
-    with registered(settings.workspace.project), ExitStack() as servers:
+    check_settings(spec.settings)
+    settings = open_workspace(spec.settings)
+    with registered(settings.workspace.tree), ExitStack() as servers:
         connect = spec.connect or partial(_connect, settings, servers)
         early: list[Event] = [Warned(text=text) for text in (*spec.warnings, *_missing_script(settings))]
         early += [Noted(text=text) for text in _permissions(settings)]

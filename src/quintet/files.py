@@ -133,6 +133,19 @@ def copy(source: IO[bytes], target: Path, below: Path | None = None, *, private:
         shutil.copyfileobj(source, file, _PIECE)
 
 
+def duplicate(source: Path, target: Path, below: Path | None = None) -> None:
+    """Copy a file with its mode bits, or a link as it is. What is at the target must not be there yet."""
+    with _parent(target, below, private=False) as (folder, name):
+        found = source.lstat()
+        if stat.S_ISLNK(found.st_mode):
+            os.symlink(source.readlink(), name, dir_fd=folder)
+            return
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with reading(source) as file, os.fdopen(os.open(name, flags, PRIVATE_FILE, dir_fd=folder), "wb") as copied:
+            shutil.copyfileobj(file, copied, _PIECE)
+            os.fchmod(copied.fileno(), stat.S_IMODE(found.st_mode))
+
+
 def move(source: Path, target: Path, below: Path | None = None) -> None:
     """Move whatever is at a path, as it is, and make it private. What is at the target is replaced, unless it is a
     folder."""

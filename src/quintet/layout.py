@@ -45,12 +45,25 @@ class Workspace:
     """the user's checkout, where the settings and the task are and by which people know the run"""
     tree: Path
     """what the agents change; the files of the run are in its `.tmp`"""
+    branch: str = ""
+    """the branch of the worktree that the run has to itself; empty where it works in the user's checkout"""
+    included: tuple[str, ...] = ()
+    """files of the user's checkout that were copied into the worktree and are never committed, as paths in the tree"""
+
+    @property
+    def is_worktree(self) -> bool:
+        return bool(self.branch)
 
 
 def user_state_folder() -> Path:
     """What Quintet keeps for this user outside of all projects."""
     state = os.environ.get("XDG_STATE_HOME", "")
     return (Path(state) if state.startswith("/") else Path.home() / ".local" / "state") / "quintet"
+
+
+def worktrees_folder() -> Path:
+    """Where the worktrees of runs are, and a file about each."""
+    return user_state_folder() / "worktrees"
 
 
 def record_folder(run_id: str) -> Path:

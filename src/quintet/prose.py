@@ -1,12 +1,15 @@
-"""Words for a terminal: lines that end at blanks, commands with notes, numbers with their nouns."""
+"""Words for a terminal: lines that end at blanks, commands with notes, numbers with their nouns, names of files."""
 
+import re
 import shutil
 import sys
 import textwrap
+import unicodedata
 from collections.abc import Sequence
 from typing import Final, TextIO
 
 WIDTH: Final = 80
+_LONGEST_SLUG: Final = 60
 _NARROWEST: Final = 30
 """columns that a text has beside its head, however narrow the terminal is"""
 
@@ -56,3 +59,17 @@ def commands(rows: Sequence[tuple[str, str]]) -> str:
     if max(map(len, beside), default=0) <= columns():
         return "\n".join(beside)
     return "\n".join(f"  # {note}\n  {words}" if note else f"  {words}" for words, note in rows)
+
+
+def slug(sentence: str) -> str:
+    """A name for a file or a branch, made from a sentence."""
+    # accents go, other alphabets stay
+    apart = unicodedata.normalize("NFKD", sentence.casefold())
+    plain = unicodedata.normalize("NFC", "".join(letter for letter in apart if not unicodedata.combining(letter)))
+    name = ""
+    for word in re.findall(r"[^\W_]+", plain):
+        longer = f"{name}-{word}" if name else word[:_LONGEST_SLUG]
+        if len(longer) > _LONGEST_SLUG:
+            break
+        name = longer
+    return name or "task"

@@ -7,7 +7,7 @@ import pytest
 
 from quintet.loop.decide.lint import lint
 from quintet.loop.decide.task import parse_task
-from quintet.setup.tasks import slug
+from quintet.prose import slug
 from tests.docs.pages import DOCS, README, blocks
 
 TASK_FILES = DOCS / "task-files.md"

@@ -6,7 +6,8 @@ import pytest
 
 from quintet.errors import ConfigError, TaskError
 from quintet.loop.decide.lint import lint
-from quintet.setup.tasks import SLOT, shipped_template, slug
+from quintet.prose import slug
+from quintet.setup.tasks import SLOT, shipped_template
 from tests.setup.conftest import Desk
 
 GOOD = """\

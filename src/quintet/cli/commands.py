@@ -88,6 +88,7 @@ def demo_command() -> None:
 @click.command("run", cls=SettingsCommand)
 @click.argument("files", nargs=-1, type=FILE, metavar="[CONFIG.json] [TASK.md]")
 @click.option("--dry-run", is_flag=True, help="Print the plan and the first prompt, and start nothing.")
+@click.option("--worktree", is_flag=True, help="Work in a git worktree of its own: --workspace worktree.")
 @click.option("--reload", is_flag=True, help="Let a run that goes on take the config file and prompt texts of now.")
 @plain_option
 @click.option("--json", "as_json", is_flag=True, help="Print the journal, one JSON object a line.")

@@ -12,7 +12,7 @@ from quintet.errors import RunError
 from quintet.program import program
 from quintet.roles import ROLES
 from quintet.server.state_folder import StateFolder
-from quintet.watch.runs.folders import run_folders
+from quintet.watch.runs.folders import project_run_folders
 
 VARIABLE: Final = "_QUINTET_COMPLETE"
 INSTALL_PATHS: Final = {
@@ -51,7 +51,7 @@ def completion(shell: str | None, install: bool) -> None:
 def complete_run(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """The runs of the project."""
     wd = context.params.get("wd") or Path()
-    return [CompletionItem(folder.name) for folder in run_folders(Path(wd)) if folder.name.startswith(begun)]
+    return [CompletionItem(folder.name) for folder in project_run_folders(Path(wd)) if folder.name.startswith(begun)]
 
 
 def complete_role(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:

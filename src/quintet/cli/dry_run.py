@@ -21,8 +21,9 @@ from quintet.setup.permissions import agent_permissions
 
 def show_plan(config_file: Path | None, flags: dict[str, Any], as_json: bool, *, reload: bool = False) -> None:
     """Print what a run would do; nothing is written and nothing is started."""
-    loaded = load_run_settings(config_file, os.environ, flags, Path.cwd(), reload=reload)
-    found = plan(loaded.settings, task_on_command_line(flags))
+    named = task_on_command_line(flags)
+    loaded = load_run_settings(config_file, os.environ, flags, Path.cwd(), named, reload=reload)
+    found = plan(loaded.settings, named)
     config = config_file or find_config(os.environ, flags, Path.cwd())
     rows = _rows(loaded.settings, found, config)
     if as_json:
@@ -43,7 +44,7 @@ def _rows(settings: Settings, found: FirstStep, config: Path | None) -> list[tup
     task = "that of the saved run" if found.resumes else settings.prompt_file or "the setting prompt"
     after = [
         *(["the OpenSpec change is archived"] if settings.post_openspec_archive else []),
-        *(["the work tree is committed"] if settings.post_git_commit else []),
+        *(["the work tree is committed"] if settings.commits else []),
     ]
     checks = ", ".join(check.words for check in all_checks(found.task, settings))
     return [

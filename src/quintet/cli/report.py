@@ -6,7 +6,7 @@ import click
 
 from quintet.errors import RunError
 from quintet.watch.report.write_report import write_report
-from quintet.watch.runs.folders import find_run, read_run, run_folders
+from quintet.watch.runs.folders import find_run, project_run_folders, read_run
 from quintet.watch.runs.formatting import duration, short_number
 from quintet.watch.runs.summary import headline, task_title
 
@@ -24,7 +24,7 @@ def report(run: str | None, wd: Path) -> None:
 def list_runs(wd: Path) -> None:
     """Print one line for each run."""
     rows = []
-    for folder in run_folders(wd):
+    for folder in project_run_folders(wd):
         run = read_run(folder)
         used = f"{short_number(run.tokens.total)} tokens" if run.tokens else "tokens unknown"
         rows.append((folder.name, headline(run), duration(run.seconds()), used, task_title(folder, run.id)))

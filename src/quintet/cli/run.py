@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,14 @@ import click
 from quintet.cli.dry_run import show_plan
 from quintet.cli.options import config_and_task, only_task, task_on_command_line
 from quintet.config import Settings
+from quintet.config.table import WORKTREE
 from quintet.execute import Result, RunSpec, execute
 from quintet.loop.decide.task import title_of
 from quintet.loop.journal import Event, RunResumed
 from quintet.loop.record.journal_file import Journal
 from quintet.loop.record.run_record import RunRecord
 from quintet.loop.record.saved_state import read_saved
+from quintet.loop.run.choose_workspace import open_workspace
 from quintet.loop.run.fixed_settings import load_run_settings
 from quintet.prose import for_stream
 from quintet.watch.console.console import RunConsole, open_console
@@ -24,9 +27,13 @@ from quintet.watch.console.pass_screen import pass_screen
 from quintet.watch.runs.summary import summarise
 
 
-def run_command(files: tuple[Path, ...], dry_run: bool, reload: bool, plain: bool, as_json: bool, **flags: Any) -> int:
+def run_command(
+    files: tuple[Path, ...], *, dry_run: bool, worktree: bool, reload: bool, plain: bool, as_json: bool, **flags: Any
+) -> int:
     """Tell the two files apart, and run or show the plan."""
     config_file, task_file = config_and_task(files)
+    if worktree:
+        flags["workspace_mode"] = WORKTREE
     if task_file is not None:
         flags["prompt_file"] = only_task(task_file, flags["prompt_file"])
     if dry_run:
@@ -49,7 +56,9 @@ def run(
 
     `reload`: a run that goes on takes its config file and prompt texts as they are now.
     """
-    loaded = load_run_settings(config_file, env, flags, Path.cwd(), reload=reload)
+    named = task_on_command_line(flags)
+    loaded = load_run_settings(config_file, env, flags, Path.cwd(), named, reload=reload)
+    loaded = replace(loaded, settings=open_workspace(loaded.settings))
     settings = loaded.settings
     with open_console(
         settings.workspace.tree,
@@ -66,7 +75,7 @@ def run(
                 _show_earlier(show, settings, event.run_id)
             show(event)
 
-        spec = RunSpec(settings, loaded.warnings, [listen], task_on_command_line(flags), loaded=loaded, reload=reload)
+        spec = RunSpec(settings, loaded.warnings, [listen], named, loaded=loaded, reload=reload)
         result = execute(spec)
     if result.report_error:
         click.echo(for_stream(f"warning: no report: {result.report_error}", sys.stderr), err=True)

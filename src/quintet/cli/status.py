@@ -24,7 +24,7 @@ def status(run: str | None, wd: Path, as_json: bool) -> None:
     events = tail.read_new()
     seen = with_process_status(folder, tail.run)
     title = task_title(folder, seen.id)
-    told = terminal_statuses(wd, seen)
+    told = terminal_statuses(folder.parents[1], seen)
     if as_json:
         whole = run_json(seen, title, events)
         for turn, handoff in zip(whole["handoffs"], seen.handoffs, strict=True):

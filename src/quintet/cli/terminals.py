@@ -5,8 +5,9 @@ from pathlib import Path
 import click
 
 from quintet.errors import RunError
-from quintet.server.terminal.direct_access import attach, choose_terminals, list_terminals, read_output
+from quintet.server.terminal.direct_access import TerminalRow, attach, choose_terminals, list_terminals, read_output
 from quintet.setup import stopping
+from quintet.workspace.worktrees import trees_of
 
 
 def ps() -> None:
@@ -20,12 +21,17 @@ def ps() -> None:
 
 def attach_to(role: str | None, session: str | None, read_only: bool) -> None:
     """Show a terminal in this one."""
-    attach(choose_terminals(list_terminals(), role, session)[0], read_only=read_only)
+    attach(_choose(role, session), read_only=read_only)
 
 
 def logs(role: str, session: str | None) -> None:
     """Print the output of a terminal."""
-    click.echo(read_output(choose_terminals(list_terminals(), role, session)[0]))
+    click.echo(read_output(_choose(role, session)))
+
+
+def _choose(role: str | None, session: str | None) -> TerminalRow:
+    """The terminal that is meant; without a session, one of the newest session of the project that we are in."""
+    return choose_terminals(list_terminals(), role, session, trees_of(Path.cwd().resolve()))[0]
 
 
 def stop(run: str | None, wd: Path, session: str | None, everything: bool, keep_terminals: bool) -> None:
@@ -36,10 +42,11 @@ def stop(run: str | None, wd: Path, session: str | None, everything: bool, keep_
         stopping.stop_all(click.echo, keep_terminals=keep_terminals)
         return
     found = (
-        stopping.target_of_session(session)
+        [stopping.target_of_session(session)]
         if session
-        else stopping.target_of_run(wd, run)
+        else [stopping.target_of_run(wd, run)]
         if run
-        else stopping.target_in_project(wd)
+        else stopping.targets_in_project(wd)
     )
-    stopping.stop(found, click.echo, keep_terminals=keep_terminals)
+    for target in found:
+        stopping.stop(target, click.echo, keep_terminals=keep_terminals)

@@ -21,7 +21,9 @@ def watch(run: str | None, wd: Path, plain: bool, as_json: bool) -> int:
     folder = find_run(wd, run)
     tail = follow(folder)
     try:
-        with open_console(wd, plain=plain, as_json=as_json, progress_seconds=_progress_seconds(wd)) as show:
+        with open_console(
+            folder.parents[1], plain=plain, as_json=as_json, progress_seconds=_progress_seconds(wd)
+        ) as show:
             show.title(task_title(folder, folder.name))
             while True:
                 # asked before the journal is read, so that what the run wrote last is not missed

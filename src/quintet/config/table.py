@@ -10,6 +10,7 @@ from quintet.layout import Workspace
 from quintet.providers.registry import provider_names
 from quintet.roles import ANALYST, ROLES
 
+WORKTREE: Final = "worktree"
 OWN_PROVIDERS: Final = provider_names()
 CAO_PROVIDERS: Final = (
     "antigravity_cli",
@@ -37,18 +38,20 @@ class Row:
     key: str
     kind: Kind
     meaning: str
+    word: str = ""
+    """what users call it, where that is not its name"""
 
     @property
     def env(self) -> str:
-        return self.name.upper()
+        return (self.word or self.name).upper()
 
     @property
     def flag(self) -> str:
-        return "--" + self.name.replace("_", "-")
+        return "--" + (self.word or self.name).replace("_", "-")
 
 
-def _row(key: str, kind: Kind, default: Any, meaning: str) -> Any:
-    return field(default=default, metadata={"key": key, "kind": kind, "meaning": meaning})
+def _row(key: str, kind: Kind, default: Any, meaning: str, word: str = "") -> Any:
+    return field(default=default, metadata={"key": key, "kind": kind, "meaning": meaning, "word": word})
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ def _default_agents() -> dict[str, Agent]:
 
 @dataclass(frozen=True)
 class Settings:
-    """The effective settings of a run. Every field but `agents` is a row of the table."""
+    """The effective settings of a run. Every field but `agents` and `chosen` is a row of the table."""
 
     api: str = _row("api", Url(), "", "terminal server to use; by default the run starts its own")
     provider: str = _row(
@@ -232,6 +235,44 @@ class Settings:
     )
     post_git_commit: bool = _row("post_processing.git_commit", Flag(), False, "after PASS commit the work tree")
     post_git_commit_comment: str = _row("post_processing.git_commit_comment", Text(), "", "that commit's message")
+    workspace_mode: str = _row(
+        "workspace.mode",
+        Choice(("tree", WORKTREE)),
+        "tree",
+        "where the agents work: in the project itself, or in a git worktree on a branch of the run's own",
+        word="workspace",
+    )
+    workspace_base: str = _row(
+        "workspace.base", Text("a commit or branch"), "", "the commit that a new worktree begins at; by default HEAD"
+    )
+    workspace_branch: str = _row(
+        "workspace.branch",
+        Text("a branch's name; {slug} stands for the task", may_be_empty=False),
+        "quintet/{slug}",
+        "the name of a worktree's branch; a number is added where it exists",
+    )
+    workspace_dir: str = _row(
+        "workspace.dir",
+        PathText("a folder outside the repository", may_be_empty=True),
+        "",
+        "the folder that worktrees are made in; by default in the user's state directory",
+    )
+    workspace_include: tuple[str, ...] = _row(
+        "workspace.include",
+        Globs(),
+        (),
+        "files that git does not track and a worktree needs, such as `.env`; they are copied into it",
+    )
+    workspace_setup: str = _row(
+        "workspace.setup", Text(), "", "a command that is run in a new worktree before the first prompt, as `npm ci`"
+    )
+    workspace_changes: bool = _row(
+        "workspace.with_changes",
+        Flag(),
+        False,
+        "take the changes that are not committed along, as the first commit of the worktree's branch",
+        word="with_changes",
+    )
     ntfy_topic: str = _row("notifications.ntfy_topic", Text(), "", "ntfy topic that gets notifications")
     ntfy_url: str = _row("notifications.ntfy_url", Url(), "https://ntfy.sh", "ntfy server, by default the public one")
     progress_seconds: float = _row(
@@ -249,11 +290,18 @@ class Settings:
     )
     state_file: Path = _row("state_file", PathText(), Path(), "where the state of the run is saved")
     agents: Mapping[str, Agent] = field(default_factory=_default_agents)
+    chosen: Workspace | None = None
+    """the workspace that was chosen or made for the run"""
 
     @property
     def workspace(self) -> Workspace:
         """Where the run belongs and where its agents work."""
-        return Workspace(self.wd, self.wd)
+        return self.chosen or Workspace(self.wd, self.wd)
+
+    @property
+    def commits(self) -> bool:
+        """Whether the work is committed after a PASS: that of a worktree always is."""
+        return self.post_git_commit or self.workspace.is_worktree
 
 
 def _as_row(item: Field[Any]) -> Row:

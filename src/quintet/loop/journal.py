@@ -33,6 +33,10 @@ class RunStarted(_Event):
     """the server's name for the terminals, where it is known beforehand"""
     task_file: str = ""
     """empty where the task is a setting"""
+    project: str = ""
+    """the user's checkout, where the run works in a worktree of its own"""
+    branch: str = ""
+    """the branch of that worktree"""
 
 
 class RunResumed(_Event):

@@ -39,6 +39,7 @@ from quintet.server.terminal.direct_access import (
 from quintet.setup.running_projects import running_projects
 from quintet.watch.report.write_report import write_report
 from quintet.watch.runs.folders import find_run, has_process, read_run, run_folders
+from quintet.workspace.worktrees import trees_of
 
 PATIENCE_SECONDS: Final = 20.0
 """how long a run that was asked to stop may take; its server waits for pages that are open"""
@@ -61,20 +62,22 @@ class Target:
     """whether all of the project is meant, also terminals on another server that only its state names"""
 
 
-def target_in_project(wd: Path) -> Target:
-    """The running run of a project and all its terminals."""
+def targets_in_project(project: Path) -> list[Target]:
+    """The running runs of a project, those in worktrees too, and all their terminals."""
     rows = list_terminals()
-    process, sessions = find_process(wd), _sessions_of(wd, rows)
-    if process is None and not sessions and not _is_elsewhere(load_project_state(wd), ()):
+    found = [Target(tree, find_process(tree), _sessions_of(tree, rows), whole=True) for tree in trees_of(project)]
+    found = [one for one in found if one.process or one.sessions or _is_elsewhere(load_project_state(one.wd), ())]
+    if not found:
         names = ", ".join(dict.fromkeys(row.session for row in rows))
         there = f"there are {names}; name one with --session NAME, or all with --all" if names else "nor in any other"
-        raise ServerError(f"no run and no terminals are in {wd}, {there}")
-    return Target(wd, process, sessions, whole=True)
+        raise ServerError(f"no run and no terminals are in {project}, {there}")
+    return found
 
 
-def target_of_run(wd: Path, run: str) -> Target:
+def target_of_run(project: Path, run: str) -> Target:
     """One run of a project, and its terminals."""
-    folder = find_run(wd, run)
+    folder = find_run(project, run)
+    wd = folder.parents[1]
     process = find_process(wd) if has_process(folder, read_run(folder)) else None
     sessions = tuple(dict.fromkeys(row.session for row in list_terminals() if run_id_of(row.session) == folder.name))
     saved = load_project_state(wd)

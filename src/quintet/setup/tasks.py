@@ -1,7 +1,5 @@
 """Writes new task files, from the project's own template or the shipped one."""
 
-import re
-import unicodedata
 from importlib import resources
 from pathlib import Path
 from typing import Final
@@ -10,10 +8,10 @@ from quintet import files
 from quintet.errors import TaskError
 from quintet.layout import TASK_SUFFIXES, TASK_TEMPLATE
 from quintet.program import program
+from quintet.prose import slug
 
 FOLDER: Final = Path("tasks")
 SLOT: Final = "<<task>>"
-_LONGEST_NAME: Final = 60
 
 
 def shipped_template() -> str:
@@ -42,17 +40,3 @@ def new_task(sentence: str, wd: Path, path: Path | None = None) -> Path:
     except OSError as error:
         raise TaskError(f"{target}: cannot be written ({error.strerror})") from None
     return target
-
-
-def slug(sentence: str) -> str:
-    """A file name made from a sentence."""
-    # accents go, other alphabets stay
-    apart = unicodedata.normalize("NFKD", sentence.casefold())
-    plain = unicodedata.normalize("NFC", "".join(letter for letter in apart if not unicodedata.combining(letter)))
-    name = ""
-    for word in re.findall(r"[^\W_]+", plain):
-        longer = f"{name}-{word}" if name else word[:_LONGEST_NAME]
-        if len(longer) > _LONGEST_NAME:
-            break
-        name = longer
-    return name or "task"

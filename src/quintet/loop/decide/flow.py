@@ -185,7 +185,7 @@ def _followed_up(
 ) -> Applied:
     """A change that could not be archived leaves nothing behind that should be committed."""
     results = state.after_pass | {step.key: result.value}
-    if isinstance(step, ArchiveChange) and result is FollowUpResult.FAILED and settings.post_git_commit:
+    if isinstance(step, ArchiveChange) and result is FollowUpResult.FAILED and settings.commits:
         results |= {Commit.key: FollowUpResult.SKIPPED.value}
         text = "no commit is made, because the OpenSpec change could not be archived"
         events = (*events, journal.Warned(text=text))

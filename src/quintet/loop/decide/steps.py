@@ -68,7 +68,7 @@ class Commit(FollowUp):
 
 AFTER_PASS: Final[tuple[tuple[type[FollowUp], Callable[[Settings], bool]], ...]] = (
     (ArchiveChange, lambda settings: settings.post_openspec_archive),
-    (Commit, lambda settings: settings.post_git_commit),
+    (Commit, lambda settings: settings.commits),
 )
 """what follows a PASS, in order, and whether the settings ask for it"""
 

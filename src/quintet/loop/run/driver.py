@@ -31,6 +31,7 @@ from quintet.loop.run.resume import Found, archive_previous, can_resume, check_t
 from quintet.loop.run.strays import end_strays
 from quintet.loop.run.terminals import Terminals, end_terminals_of
 from quintet.loop.run.work_tree import dirty_paths, head_commit, uncommitted
+from quintet.loop.run.worktree_setup import set_up_worktree
 from quintet.prose import plural
 
 EXIT_CODES: Final = {Status.PASS: 0, Status.FAIL: 1, Status.RUNNING: 1}
@@ -171,10 +172,13 @@ class _Run:
                 dirty=dirty,
                 session=session,
                 task_file=settings.prompt_file,
+                project=str(settings.workspace.project) if settings.workspace.is_worktree else "",
+                branch=settings.workspace.branch,
             )
         )
+        set_up_worktree(settings, self.store)
         self.guard.start(dirty, [old.run_id for old in self.found.earlier if is_folder_name(old.run_id)])
-        if settings.post_git_commit and (changes := uncommitted(settings)):
+        if settings.commits and (changes := uncommitted(settings)):
             number = plural(len(changes), "uncommitted change")
             self.store.warn(f"the work tree has {number}, which will be in the commit after a PASS")
         archive_previous(self.found, self.store, backend)

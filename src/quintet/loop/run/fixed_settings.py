@@ -8,12 +8,22 @@ from typing import Any, Final
 
 from quintet import files
 from quintet.config import Settings
-from quintet.config.load import Kept, Loaded, find_config, load_settings, settings_as_json, settings_to_keep
+from quintet.config.load import (
+    NOTHING_KEPT,
+    Kept,
+    Loaded,
+    find_config,
+    load_settings,
+    settings_as_json,
+    settings_to_keep,
+)
 from quintet.errors import RunError, StateError
+from quintet.layout import Workspace
 from quintet.loop.decide.prompts.texts import shipped_texts
 from quintet.loop.record.orphans import is_folder_name
 from quintet.loop.record.run_record import RunRecord, recorded_runs
 from quintet.loop.record.saved_state import read_saved
+from quintet.loop.run.choose_workspace import choose, in_workspace
 from quintet.loop.run.resume import not_resumable_reason
 
 SETTINGS: Final = "settings.json"
@@ -24,29 +34,45 @@ _MOST_NAMED: Final = 5
 
 
 def load_run_settings(
-    config_file: Path | None, env: Mapping[str, str], flags: Mapping[str, Any], cwd: Path, *, reload: bool = False
+    config_file: Path | None,
+    env: Mapping[str, str],
+    flags: Mapping[str, Any],
+    cwd: Path,
+    named: str = "",
+    *,
+    reload: bool = False,
 ) -> Loaded:
-    """The settings of a new run, or of the one that goes on.
+    """The settings of a new run, or of the one that goes on. `named` is the task as the command line names it.
 
     That one has its own; options, variables and another config file that the user names count before them. `reload`:
     the config file counts as it is now.
     """
-    loaded = load_settings(config_file, env, flags, cwd)
+    workspace: Workspace | None = None
+
+    def load(kept: Kept = NOTHING_KEPT) -> Loaded:
+        found = load_settings(config_file, env, flags, cwd, kept)
+        return replace(found, settings=in_workspace(found.settings, workspace))
+
+    loaded = load()
+    workspace = choose(loaded.settings, named)
+    loaded = replace(loaded, settings=in_workspace(loaded.settings, workspace))
+    if workspace is None:  # a new worktree: nothing goes on there
+        return loaded
     record = _resumed_run(loaded.settings) or _last_run(loaded.settings)
     kept = _read_kept(record) if record else None
     if record is None or kept is None:
         return loaded
-    own = load_settings(config_file, env, flags, cwd, kept)
+    own = load(kept)
     resumed = _resumed_run(own.settings)
     if resumed is None or resumed.run_id != record.run_id:
         return loaded
-    current = load_settings(config_file, env, flags, cwd, kept.without_file)
+    current = load(kept.without_file)
     if reload or (config_file and loaded.file != kept.file):  # the user names another file: it counts like an option
         return current
     now, then = settings_as_json(current.settings), settings_as_json(own.settings)
     if changed := [key for key in then if now[key] != then[key]]:
-        named = config_file or find_config(env, flags, cwd)
-        own = _warned(own, f"{named} has changed" if named else "the config file is gone", record, changed)
+        file = config_file or find_config(env, flags, cwd)
+        own = _warned(own, f"{file} has changed" if file else "the config file is gone", record, changed)
     return _with_kept_texts(own, record, kept)
 
 

@@ -46,7 +46,7 @@ def dirty_paths(settings: Settings) -> tuple[str, ...] | None:
 def never_committed(settings: Settings) -> list[str]:
     """What belongs to a run and never into a commit, as pathspecs."""
     prefix = run_git(settings.workspace.tree, "rev-parse", "--show-prefix").output.removesuffix("\n")
-    paths = [TMP.as_posix()]
+    paths = [TMP.as_posix(), *settings.workspace.included]
     if settings.state_file.is_relative_to(settings.workspace.tree):
         paths.append(settings.state_file.relative_to(settings.workspace.tree).as_posix())
     return [f":(top,literal){prefix}{path}" for path in paths]

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -76,13 +76,14 @@ def _row(terminal: AgentTerminal, socket: Path) -> TerminalRow:
     )
 
 
-def choose_terminals(rows: list[TerminalRow], role: str | None, session: str | None) -> list[TerminalRow]:
-    """The terminals of one session, or the one of a role in it; without a session, the newest of this directory."""
+def choose_terminals(
+    rows: list[TerminalRow], role: str | None, session: str | None, trees: Collection[Path] = ()
+) -> list[TerminalRow]:
+    """The terminals of one session, or the one of a role in it; without a session, the newest in some folders."""
     if session is not None:
         found = [row for row in rows if row.session == session_name(session)]
     else:
-        here = str(Path.cwd().resolve())
-        of_here = [row for row in rows if row.cwd == here] or rows
+        of_here = [row for row in rows if Path(row.cwd) in trees] or rows
         found = [row for row in of_here if row.session == of_here[0].session]
     if not found:
         raise ServerError(

@@ -16,10 +16,18 @@ from quintet.loop.journal import Event
 from quintet.loop.record.lock import is_locked
 from quintet.program import program
 from quintet.watch.dashboard.run_json import handoff_json, run_json, run_line_json
-from quintet.watch.runs.folders import JournalTail, follow, is_run_id, run_folders, with_process_status
+from quintet.watch.runs.folders import (
+    JournalTail,
+    follow,
+    is_run_id,
+    project_run_folders,
+    run_folders,
+    with_process_status,
+)
 from quintet.watch.runs.model import Run
 from quintet.watch.runs.summary import task_title
 from quintet.watch.runs.timeline import SvgElement, draw_timeline
+from quintet.workspace.worktrees import trees_of
 
 LATEST: Final = "latest"
 LOOK_SECONDS: Final = 0.5
@@ -136,21 +144,21 @@ class DashboardRoutes:
         return handoff_json(folder, run, run.handoffs[number])
 
     def _sizes(self) -> dict[str, tuple[int, bool]]:
-        """The size of the newest journal of each project, and whether a run is at work there.
+        """The size of the newest journal of each work tree, and whether a run is at work there.
 
         Older journals do not grow, and a killed run writes nothing.
         """
         sizes = {}
-        for project in self._projects():
-            for folder in run_folders(project)[:1]:
+        for tree in (tree for project in self._projects() for tree in trees_of(project)):
+            for folder in run_folders(tree)[:1]:
                 try:
-                    sizes[folder.name] = (follow(folder).path.stat().st_size, is_locked(project))
+                    sizes[folder.name] = (follow(folder).path.stat().st_size, is_locked(tree))
                 except OSError:
                     continue
         return sizes
 
     def _folders(self) -> list[Path]:
-        found = [folder for project in self._projects() for folder in run_folders(project)]
+        found = [folder for project in self._projects() for folder in project_run_folders(project)]
         return sorted(found, key=lambda folder: folder.name, reverse=True)
 
     def _folder(self, run_id: str) -> Path:

@@ -20,6 +20,7 @@ from quintet.loop.record.state_file import load_state
 from quintet.program import program
 from quintet.roles import ROLES
 from quintet.watch.runs.model import GONE, RUNNING, STOPPED, Run, add_events, run_from_events
+from quintet.workspace.worktrees import trees_of
 
 _RUN_ID = re.compile(r"\w[\w.-]{0,100}")
 _LONGEST_TEXT: Final = 2_000_000
@@ -41,9 +42,15 @@ def run_folders(wd: Path) -> list[Path]:
     return [run_folder(wd, name) for name in sorted(names.union(recorded_runs(wd)), reverse=True)]
 
 
+def project_run_folders(project: Path) -> list[Path]:
+    """The folders of all runs of a project, also of those in worktrees; the newest first."""
+    found = [folder for tree in trees_of(project) for folder in run_folders(tree)]
+    return sorted(found, key=lambda folder: folder.name, reverse=True)
+
+
 def find_run(wd: Path, name: str | None) -> Path:
     """The folder of a run by its id or the beginning of it; of the newest where none is named."""
-    folders = run_folders(wd)
+    folders = project_run_folders(wd)
     if not folders:
         raise RunError(f"{wd}: there are no runs here; {program()} run starts one")
     if not name:

@@ -35,6 +35,10 @@ class Run:
     start_agent: str = ""
     task_file: str = ""
     """empty where the task was a setting"""
+    project: str = ""
+    """the user's checkout, where the run works in a worktree of its own"""
+    branch: str = ""
+    """the branch of that worktree"""
     start_commit: str = ""
     dirty: tuple[str, ...] | None = None
     """the paths that were not committed when it began; None where that is not known"""
@@ -204,6 +208,7 @@ class _RunBuilder:
             case journal.RunStarted():
                 self._set(id=event.run_id, wd=event.wd, start_agent=event.start_agent, task_file=event.task_file)
                 self._set(start_commit=event.start_commit, dirty=event.dirty)
+                self._set(project=event.project, branch=event.branch)
             case journal.RunResumed():
                 self._set(id=event.run_id, status=RUNNING, resumes=self._run.resumes + 1)
                 self._set(reason="", waiting="", resumable=True, max_tokens=0, cleaned_up=False, head="")

@@ -1,0 +1,90 @@
+"""Which workspace a run works in: that of the unfinished run which goes on, a new worktree, or the project itself."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from quintet.config import Settings
+from quintet.config.table import WORKTREE
+from quintet.errors import RunError, StateError
+from quintet.layout import STATE_FILE, Workspace
+from quintet.loop.decide.state import State
+from quintet.loop.decide.task import given_task, title_of
+from quintet.loop.record.lock import is_locked
+from quintet.loop.record.saved_state import load_project_state, read_saved
+from quintet.loop.run.plan import check_settings
+from quintet.loop.run.resume import not_resumable_reason
+from quintet.program import program
+from quintet.workspace.creating import create, task_digest
+from quintet.workspace.worktrees import Stage, Worktree, worktree_at, worktrees_of
+
+
+def choose(settings: Settings, named: str) -> Workspace | None:
+    """The workspace that is there already for the run; None where a new worktree has to be made.
+
+    `named` is the task as the command line names it. Where it names none, an unfinished run goes on, whatever its
+    task is.
+    """
+    here = worktree_at(settings.wd)
+    if here:
+        return here.workspace
+    own = Workspace(settings.wd, settings.wd)
+    mode = None if settings.workspace_mode == WORKTREE else own
+    if settings.resume is False:
+        return mode
+    found = [one for one in worktrees_of(settings.wd) if one.stage is Stage.READY and one.tree.is_dir()]
+    task = task_digest(settings.prompt)
+    unfinished = [one for one in found if _is_unfinished(one)]
+    same = [one for one in unfinished if one.task == task]
+    if same:
+        return same[-1].workspace
+    saved = _unfinished_state(settings.state_file, settings.wd)
+    if saved and (mode or not named or task_digest(saved.prompt) == task):
+        return own
+    if unfinished and not named:
+        return _only(unfinished).workspace
+    if mode is None and (unused := [one for one in found if one.task == task and _is_unused(one)]):
+        return unused[-1].workspace
+    return mode
+
+
+def in_workspace(settings: Settings, workspace: Workspace | None) -> Settings:
+    """The settings of a run in a workspace: its state file is in the tree."""
+    if workspace is None or not workspace.is_worktree:
+        return replace(settings, chosen=workspace)
+    return replace(settings, chosen=workspace, state_file=workspace.tree / STATE_FILE)
+
+
+def open_workspace(settings: Settings) -> Settings:
+    """Make the worktree of a run that needs one and has none yet."""
+    if settings.chosen or settings.workspace_mode != WORKTREE:
+        return settings
+    check_settings(settings)
+    given_task(settings)  # its errors come before anything is made
+    return in_workspace(settings, create(settings, title_of(settings.prompt)).workspace)
+
+
+def _only(unfinished: list[Worktree]) -> Worktree:
+    if len(unfinished) == 1:
+        return unfinished[0]
+    states = [load_project_state(one.tree) for one in unfinished]
+    names = "; ".join(f'"{title_of(state.prompt)}" ({state.run_id})' for state in states if state)
+    raise RunError(f"several runs are unfinished here: {names}; name the task: {program()} run TASK.md")
+
+
+def _is_unfinished(one: Worktree) -> bool:
+    """Whether a run can go on there, or is at work."""
+    return is_locked(one.tree) or _unfinished_state(one.tree / STATE_FILE, one.tree) is not None
+
+
+def _is_unused(one: Worktree) -> bool:
+    """Whether no run has done anything there yet: the one that it was made for did not get to its first reply."""
+    state = load_project_state(one.tree)
+    return state is None or (not state.sequence and bool(not_resumable_reason(state, one.tree)))
+
+
+def _unfinished_state(state_file: Path, tree: Path) -> State | None:
+    try:
+        saved = read_saved(state_file, tree).state
+    except StateError:
+        return None
+    return None if not_resumable_reason(saved, tree) else saved

@@ -1,0 +1,40 @@
+"""What a new run does first in a worktree of its own: say what is not in it, and run the user's setup command."""
+
+from typing import Final
+
+from quintet import command
+from quintet.config import Settings
+from quintet.errors import RunError
+from quintet.loop.record.store import RunStore
+from quintet.loop.run.work_tree import run_git
+from quintet.prose import plural
+
+_SHOWN: Final = 5
+_SETUP_FILE: Final = "000-setup.md"
+
+
+def set_up_worktree(settings: Settings, store: RunStore) -> None:
+    """Prepare the worktree of a new run; RunError with the last lines of a setup command that fails."""
+    workspace = settings.workspace
+    if not workspace.is_worktree:
+        return
+    store.note(f"the agents work in {workspace.tree}, on the branch {workspace.branch}")
+    left = run_git(workspace.project, "status", "--porcelain", "--untracked-files=normal").output.splitlines()
+    if left and not settings.workspace_changes:
+        number = plural(len(left), "uncommitted change")
+        store.note(f"{number} in {workspace.project} are not in it; --with-changes takes them along")
+    if (workspace.tree / ".gitmodules").exists():
+        store.note("submodules are not checked out in it; WORKSPACE_SETUP='git submodule update --init' does that")
+    if settings.workspace_setup:
+        _run_setup(settings, store)
+
+
+def _run_setup(settings: Settings, store: RunStore) -> None:
+    line, deferred = settings.workspace_setup, store.signals.deferred
+    store.note(f"the worktree is set up with: {line}")
+    ended = command.run(line, settings.workspace.tree, settings.response_timeout, shield=deferred)
+    with deferred():
+        store.responses.keep_output(_SETUP_FILE, line, ended.exit_code, ended.output)
+    if ended.exit_code:
+        last = " / ".join(ended.output.strip().splitlines()[-_SHOWN:])
+        raise RunError(f"the setup command failed (exit code {ended.exit_code}): {line}: {last}")

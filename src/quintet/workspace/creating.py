@@ -1,0 +1,162 @@
+"""Make the worktree of a run, on a branch of its own, outside the user's checkout.
+
+It is written down before anything is made. What a killed process leaves half made is removed by the next one.
+"""
+
+import hashlib
+import os
+import secrets
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from quintet import files, git
+from quintet.config import Settings
+from quintet.errors import GitError, RunError
+from quintet.layout import NOT_TMP, TMP, worktrees_folder
+from quintet.processes import start_time
+from quintet.prose import slug
+from quintet.workspace.removing import remove
+from quintet.workspace.repository import SECONDS, Repository, repository_of
+from quintet.workspace.worktrees import Stage, Worktree, worktrees_of
+
+_LONGEST_NAME: Final = 40
+_SLUG: Final = "{slug}"
+_OPENSPEC: Final = "openspec"
+_MESSAGE: Final = "Changes that were not committed"
+
+
+def task_digest(prompt: str) -> str:
+    """A name for the text of a task."""
+    return hashlib.sha256(prompt.strip().encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def create(settings: Settings, title: str) -> Worktree:
+    """Make a worktree for the run of a task; RunError with one line where that cannot be done."""
+    repository = repository_of(settings.wd)
+    base = _base(repository, settings)
+    try:
+        with repository.locked():
+            _refuse_second(settings)
+            for one in worktrees_of(settings.wd):
+                if one.stage is not Stage.READY and not one.has_maker:
+                    remove(one, repository)
+            return _make(repository, settings, title, base)
+    except GitError as error:
+        raise RunError(f"no worktree could be made: {error}") from None
+    except OSError as error:
+        raise RunError(f"no worktree could be made: {error.filename}: {error.strerror}") from None
+
+
+def _base(repository: Repository, settings: Settings) -> str:
+    """The commit that a new worktree begins at."""
+    named = settings.workspace_base or "HEAD"
+    base = repository.commit_of(named)
+    if not base and not settings.workspace_base:
+        raise RunError(f"{settings.wd}: a worktree begins at a commit, and there is none yet; make one (git commit)")
+    if not base:
+        raise RunError(f"WORKSPACE_BASE: there is no commit {named} in {repository.top}")
+    if settings.workspace_changes and base != repository.commit_of("HEAD"):
+        raise RunError("--with-changes takes along what is not committed on HEAD; leave WORKSPACE_BASE out")
+    openspec = f"{repository.prefix}/{_OPENSPEC}".lstrip("/")
+    is_committed = git.answer(repository.top, "cat-file", "-e", f"{base}:{openspec}") is not None
+    if (settings.wd / _OPENSPEC).is_dir() and not is_committed and not settings.workspace_changes:
+        raise RunError(
+            f"{_OPENSPEC}/ is not in the commit that the worktree begins at; "
+            f"commit it first (git add . && git commit), or run with --with-changes"
+        )
+    return base
+
+
+def _refuse_second(settings: Settings) -> None:
+    """Refuse to begin a task twice in the same moment; later, the run of the first is found and is at work."""
+    task = task_digest(settings.prompt)
+    for one in worktrees_of(settings.wd):
+        if one.task == task and one.pid != os.getpid() and one.has_maker and settings.resume is not False:
+            raise RunError(f"the process {one.pid} is beginning this task in {one.tree}; wait for it or stop it")
+
+
+def _make(repository: Repository, settings: Settings, title: str, base: str) -> Worktree:
+    short = _plain_slug(title)
+    name = f"{_plain_slug(repository.top.name)[:_LONGEST_NAME]}-{short[:_LONGEST_NAME]}-{secrets.token_hex(3)}"
+    root = Path(settings.workspace_dir or worktrees_folder())
+    _check_outside(root, repository)
+    files.make_folder(worktrees_folder())
+    new = Worktree(
+        name=name,
+        project=settings.wd,
+        top=Path(os.path.realpath(root)) / name,
+        prefix=repository.prefix,
+        branch=_free_branch(repository, settings.workspace_branch.replace(_SLUG, short)),
+        base=base,
+        start=_commit_changes(repository, base) if settings.workspace_changes else base,
+        task=task_digest(settings.prompt),
+        pid=os.getpid(),
+        started=start_time(os.getpid()),
+    )
+    new.save()
+    try:
+        words = ("worktree", "add", "--quiet", "-b", new.branch, str(new.top), new.start)
+        git.run(repository.top, *words, seconds=SECONDS)
+        if not new.tree.is_dir():
+            files.make_folder(new.tree, new.top)
+        ready = new.model_copy(update={"stage": Stage.READY, "included": _include(settings, new.tree)})
+        ready.save()
+    except BaseException:
+        remove(new, repository)
+        raise
+    return ready
+
+
+def _plain_slug(text: str) -> str:
+    """A slug of ASCII letters: branches and folders of other alphabets are trouble on some systems."""
+    return slug(text.encode("ascii", "ignore").decode()) if slug(text).isascii() is False else slug(text)
+
+
+def _check_outside(root: Path, repository: Repository) -> None:
+    """A worktree in the checkout would be among its files."""
+    if Path(os.path.realpath(root)).is_relative_to(os.path.realpath(repository.top)):
+        raise RunError(f"WORKSPACE_DIR: {root} is in the repository {repository.top}; name a folder outside of it")
+
+
+def _free_branch(repository: Repository, wanted: str) -> str:
+    if git.answer(repository.top, "check-ref-format", "--branch", wanted) != wanted:
+        raise RunError(f"WORKSPACE_BRANCH: {wanted} is no name for a branch")
+    number, name = 1, wanted
+    while repository.branch_commit(name):
+        number += 1
+        name = f"{wanted}-{number}"
+    return name
+
+
+def _commit_changes(repository: Repository, base: str) -> str:
+    """A commit of what is not committed in the checkout, made beside its index; the base where nothing is."""
+    with tempfile.TemporaryDirectory() as folder:
+        index = Path(folder) / "index"
+        found = git.run(repository.top, "rev-parse", "--path-format=absolute", "--git-path", "index").text
+        if Path(found).exists():
+            files.duplicate(Path(found), index)
+        env = {"GIT_INDEX_FILE": str(index)}
+        git.run(
+            repository.top, "add", "--all", "--", ":/", f":(exclude,top)**/{TMP}/**", NOT_TMP, env=env, seconds=SECONDS
+        )
+        tree = git.run(repository.top, "write-tree", env=env).text
+    if tree == git.run(repository.top, "rev-parse", f"{base}^{{tree}}").text:
+        return base
+    return git.run(repository.top, "commit-tree", "-p", base, "-m", _MESSAGE, tree).text
+
+
+def _include(settings: Settings, tree: Path) -> tuple[str, ...]:
+    """Copy the untracked files that the settings name; their paths."""
+    if not settings.workspace_include:
+        return ()
+    globs = [f":(glob){pattern}" for pattern in settings.workspace_include]
+    found = git.run(settings.wd, "ls-files", "-z", "--others", "--", *globs, NOT_TMP).parts
+    copied = []
+    for path in found:
+        source, target = settings.wd / path, tree / path
+        if path.endswith("/") or files.look(target, tree):
+            continue
+        files.duplicate(source, target, tree)
+        copied.append(path)
+    return tuple(copied)

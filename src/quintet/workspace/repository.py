@@ -1,0 +1,77 @@
+"""The repository that worktrees are made in: where it is, one process at a time, and its branches."""
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from quintet import git
+from quintet.errors import GitError, RunError
+
+SECONDS: Final = 600.0
+"""for a git command that writes a whole work tree"""
+_WAIT_SECONDS: Final = 120.0
+_PAUSE: Final = 0.02
+_HEADS: Final = "refs/heads/"
+
+
+@dataclass(frozen=True)
+class Repository:
+    """The repository of a project."""
+
+    project: Path
+    top: Path
+    """the work tree that the project is in"""
+    common: Path
+    """the git folder that all its work trees share"""
+    prefix: str
+    """the way from the top to the project; empty where they are the same"""
+
+    def commit_of(self, name: str) -> str:
+        """The commit that a name stands for; empty where there is none."""
+        return (
+            git.answer(self.project, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}") or ""
+        )
+
+    def branch_commit(self, branch: str) -> str:
+        """The commit that a branch is at; empty where there is no such branch."""
+        return self.commit_of(_HEADS + branch)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Let no other process of Quintet add or remove worktrees of the repository until the block ends."""
+        handle = os.open(self.common, os.O_RDONLY)
+        try:
+            deadline = time.monotonic() + _WAIT_SECONDS
+            while not _try(handle):
+                if time.monotonic() > deadline:
+                    raise RunError(f"{self.common}: another process makes a worktree there; try again when it is done")
+                time.sleep(_PAUSE)
+            yield
+        finally:
+            os.close(handle)
+
+
+def _try(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def repository_of(project: Path) -> Repository:
+    """The repository of a project; RunError where it has none, or none with a work tree."""
+    what = ("--show-toplevel", "--git-common-dir", "--show-prefix")
+    try:
+        found = git.run(project, "rev-parse", "--path-format=absolute", *what).text.split("\n")
+    except GitError as error:
+        raise RunError(f"{project}: a worktree needs a git repository with a work tree: {error}") from None
+    if len(found) != len(what):
+        raise RunError(f"{project}: no worktree can be made, because a folder's name contains a line end")
+    top, common, prefix = found
+    return Repository(project, Path(top), Path(common), prefix.removesuffix("/"))
