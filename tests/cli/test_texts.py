@@ -65,7 +65,8 @@ def test_the_help_has_the_sections_of_the_page_of_settings() -> None:
 
 
 def test_a_settings_variable_is_its_name_in_capitals() -> None:
-    assert [row.env for row in TABLE] == [row.name.upper() for row in TABLE], "the help says so"
+    names = [row.flag.removeprefix("--").replace("-", "_") for row in TABLE]
+    assert [row.env for row in TABLE] == [name.upper() for name in names], "the help says so"
 
 
 def test_without_a_command_the_help_is_shown() -> None:

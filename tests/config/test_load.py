@@ -53,7 +53,9 @@ DEFAULTS = {
     "limits.max_tokens": 0, "prices": None, "limits.max_limit_wait": 21600.0, "handoff.recover_terminals": True,
     "guard.mode": "restore", "guard.protect": [], "guard.allow": [],
     "guard.require_actions": True, "guard.end_strays": True, "guard.red_first": "warn", "guard.verify_first": False,
-    "prompts_dir": "", "progress_seconds": 60.0,
+    "prompts_dir": "", "progress_seconds": 60.0, "workspace.mode": "tree", "workspace.base": "",
+    "workspace.branch": "quintet/{slug}", "workspace.dir": "", "workspace.include": [], "workspace.setup": "",
+    "workspace.with_changes": False,
 }  # fmt: skip
 VARIABLES = {
     "API", "PROVIDER", "WD", "PROMPT", "PROMPT_FILE", "PROJECT_TEST_CMD", "VERIFY_CMD", "START_AGENT", "MAX_ROUNDS",
@@ -65,6 +67,8 @@ VARIABLES = {
     "GUARD", "PROTECT", "GUARD_ALLOW",
     "REQUIRE_ACTIONS", "CLEANUP_ON_EXIT", "RESUME", "STATE_FILE", "MAX_TOKENS", "PRICES", "RECOVER_TERMINALS",
     "MAX_LIMIT_WAIT", "PROMPTS_DIR", "PERMISSIONS", "PROGRESS_SECONDS", "RED_FIRST", "VERIFY_FIRST", "END_STRAYS",
+    "WORKSPACE", "WORKSPACE_BASE", "WORKSPACE_BRANCH", "WORKSPACE_DIR", "WORKSPACE_INCLUDE", "WORKSPACE_SETUP",
+    "WITH_CHANGES",
 }  # fmt: skip
 
 
@@ -84,7 +88,7 @@ def test_the_defaults_are_those_of_the_specification(tmp_path: Path) -> None:
 def test_the_table_is_whole() -> None:
     assert {row.env for row in TABLE} == VARIABLES
     assert {row.key for row in TABLE} == {*DEFAULTS, "wd", "state_file"}
-    assert {row.name for row in TABLE} | {"agents"} == {item.name for item in fields(Settings)}
+    assert {row.name for row in TABLE} | {"agents", "chosen"} == {item.name for item in fields(Settings)}
     assert all(row.meaning for row in TABLE)
 
 
@@ -97,6 +101,7 @@ SAMPLES = {
     "api": ("http://a", "http://b", "http://c"), "provider": ("codex", "scripted", "claude_code"),
     "start_agent": ("tester", "programmer", "peer_analyst"), "notifications.ntfy_url": ("http://a", "http://b", "http://c"),
     "guard.mode": ("restore", "report", "off"), "guard.red_first": ("stop", "off", "warn"),
+    "workspace.mode": ("worktree", "tree", "worktree"),
     "handoff.permissions": ("unattended", "ask", "unattended"),
     "prices": ("{}", '{"b": {"input": 1, "output": 2}}', {"c": {"input": 1, "output": 2}}),
 }  # fmt: skip
@@ -123,7 +128,7 @@ def test_every_setting_takes_effect_from_every_source_in_order(row: Any, tmp_pat
     expected = [row.kind.read(raw) for raw in (flag, env, file)]
     if row.name == "state_file":
         expected = [tmp_path / value for value in expected]
-    if row.name == "prompts_dir":
+    if row.name in ("prompts_dir", "workspace_dir"):
         expected = [str(tmp_path / value) for value in expected]
     in_env, by_flag = {row.env: env}, {row.name: flag}
     assert effective(document=document, env=in_env, flags=by_flag) == (expected[0], row.flag)

@@ -16,6 +16,7 @@ TITLES: Final = {
     "condensation": "What prompts carry along",
     "handoff": "Waiting for an agent",
     "post_processing": "After PASS",
+    "workspace": "A worktree for the run",
     "notifications": "Notifications",
 }
 """the sections of the config file, in the order in which they are shown"""

@@ -294,8 +294,9 @@ def _paths(values: dict[str, Any], cwd: Path, found: Mapping[str, _Given]) -> di
     paths: dict[str, Any] = {"wd": wd, "state_file": path_of("state_file", wd / STATE_FILE)}
     if os.path.isdir(paths["state_file"]) and "state_file" in found:  # noqa: PTH112 - as above
         raise ConfigError(f"{found['state_file'].place}: found the folder {paths['state_file']}, allowed: a file")
-    if values.get("prompts_dir"):
-        paths["prompts_dir"] = str(path_of("prompts_dir", ""))
+    for name in ("prompts_dir", "workspace_dir"):
+        if values.get(name):
+            paths[name] = str(path_of(name, ""))
     if "prompt_file" in values:
         path = path_of("prompt_file", "")
         paths |= {"prompt_file": str(path), "prompt": read_task_file(path)}
