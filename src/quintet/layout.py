@@ -33,6 +33,8 @@ JOURNAL: Final = "journal.jsonl"
 PROMPTS: Final = "prompts"
 CHANGES: Final = "changes.json"
 """what a run has changed in the repository, kept at its end"""
+CHANGES_PATCH: Final = "changes.patch"
+"""the same as a patch"""
 REPORT_MARKDOWN: Final = "report.md"
 REPORT_HTML: Final = "report.html"
 

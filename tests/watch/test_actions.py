@@ -119,7 +119,7 @@ def test_status_tells_of_every_turn(tmp_path: Path) -> None:
 
 def test_what_the_tests_have_lost_is_a_fact_of_report_and_dashboard(tmp_path: Path) -> None:
     lost = journal.TestsLost(round=1, text="1 test removed", files=("a.py: 1 test removed (test_x)",))
-    folder = write(tmp_path, [*started(), at(1, lost)])
+    folder = write(tmp_path, [*started(), at(1, lost), events.finished(2, "PASS")])
     run = read_run(folder)
     assert run_json(run, "", [])["lost_tests"] == ["1 test removed", "a.py: 1 test removed (test_x)"]
     assert line_for(lost) == "the tests since the start commit: 1 test removed"

@@ -177,6 +177,18 @@ def report_command() -> None:
     """Write the report of a run, by default of the newest: report.md and report.html in its folder."""
 
 
+@click.command("diff")
+@run_argument
+@wd_option
+@click.option("--stat", is_flag=True, help="Only list the files, with the number of lines added and removed.")
+@runs("diff:diff")
+def diff_command() -> None:
+    """Show what a run has changed, by default the newest, in your pager and with git's colours.
+
+    Without a terminal it is a patch for `git apply`. Of a run that has ended, it is what was there at its end.
+    """
+
+
 @click.command("runs")
 @wd_option
 @runs("report:list_runs")
@@ -329,7 +341,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
         logs_command,
         stop_command,
     ),
-    "Afterwards": (report_command, runs_command, restore_command, clean_command),
+    "Afterwards": (diff_command, report_command, runs_command, restore_command, clean_command),
     "Settings and texts": (config_command, prompts_group, profiles_group, completion_command),
     "Terminals": (ps_command, serve_command, detect_command),
 }

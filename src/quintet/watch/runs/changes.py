@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Final
@@ -14,7 +15,7 @@ from quintet.changed_tests import TestLosses
 from quintet.errors import GitError
 from quintet.layout import CHANGES, NOT_TMP
 from quintet.loop.record.run_record import recorded
-from quintet.watch.runs.model import Run
+from quintet.watch.runs.model import GONE, RUNNING, Run
 
 _MOST: Final = 500
 _LARGEST: Final = 2_000_000
@@ -50,10 +51,15 @@ class Changes:
 
 def changes_of(folder: Path, run: Run) -> Changes:
     """The changes of a run: those saved at its end, else those that are there now."""
-    try:
-        return _read((recorded(folder) / CHANGES).read_bytes())
-    except (OSError, ValueError):
-        return changes_now(folder.parents[1], run)
+    if is_over(run):
+        with suppress(OSError, ValueError):
+            return _read((recorded(folder) / CHANGES).read_bytes())
+    return changes_now(folder.parents[1], run)
+
+
+def is_over(run: Run) -> bool:
+    """Whether what was saved at the end of a run is of its last end: one that was resumed has changed more since."""
+    return run.status not in (RUNNING, GONE)
 
 
 def save_changes(folder: Path, found: Changes) -> None:
@@ -65,11 +71,9 @@ def save_changes(folder: Path, found: Changes) -> None:
 
 def changes_now(wd: Path, run: Run) -> Changes:
     """What is different from the start commit in the work tree as it is now."""
+    if reason := start_unknown(wd, run):
+        return Changes(note=reason)
     start = run.start_commit
-    if not start:
-        return Changes(note="The project was not in a git repository, or had no commit, when the run began.")
-    if not git.is_hash(start) or git.answer(wd, "cat-file", "-e", f"{start}^{{commit}}") is None:
-        return Changes(note=f"The start commit {start[:12]} is not in this repository.")
     try:
         new = git.run(wd, "ls-files", "--others", "--exclude-standard", "-z", "--", ".", NOT_TMP).parts
         found = [*_tracked(wd, start), *(FileChange(path, "new", *_line_counts(wd / path)) for path in new)]
@@ -80,6 +84,16 @@ def changes_now(wd: Path, run: Run) -> Changes:
     found.sort(key=lambda change: change.path)
     lost_tests = changed_tests.look(wd, start)
     return Changes(tuple(found[:_MOST]), max(len(found) - _MOST, 0), lost_tests=lost_tests)
+
+
+def start_unknown(wd: Path, run: Run) -> str:
+    """Why a work tree cannot be compared with the start of a run; empty where it can."""
+    start = run.start_commit
+    if not start:
+        return "The project was not in a git repository, or had no commit, when the run began."
+    if not git.is_hash(start) or git.answer(wd, "cat-file", "-e", f"{start}^{{commit}}") is None:
+        return f"The start commit {start[:12]} is not in this repository."
+    return ""
 
 
 def _tracked(wd: Path, start: str) -> list[FileChange]:
