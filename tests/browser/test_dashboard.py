@@ -29,6 +29,7 @@ ATTACK = (
     "</pre><script>window.attacked = 1</script><img src=x onerror='window.attacked = 2'>"
     "<svg onload='window.attacked = 3'></svg>\x1b]0;title\x07 \u202eflip"
 )
+ATTACK_LINE = "<script>window.attacked = 4</script><img src=x onerror=window.attacked=5>"
 PATIENCE = 1000 * 30
 
 
@@ -207,6 +208,43 @@ def test_the_last_word_of_a_command_and_the_warnings(page: Page) -> None:
         expect(page.locator("#text")).to_contain_text("RESULT: PASS")
         page.keyboard.press("c")
         expect(page.locator("#text")).to_contain_text("2 tests failed")
+
+
+def test_the_diff_folded_and_unfolded(page: Page) -> None:
+    lines = "".join(f"line {number}\\n" for number in range(200))
+    work = f"printf '{ATTACK_LINE}\\n' > short.txt; printf '{lines}' > long.txt; printf '\\0' > picture.png"
+    with scripted({TESTER.name: [[{"run": work}, *turns("RESULT: PASS\nEVIDENCE:\n- ok\n")[0]]]}) as project:
+        assert project.call("run", START_AGENT="tester", GUARD="off", MAX_ROUNDS="1")[0] == 0
+        page.goto(_told(project.start("dashboard", "--port", "0")))
+        expect(page.locator("#diff-words")).to_have_text(
+            "3 files changed since the start commit, +201 −0. ", timeout=PATIENCE
+        )
+        files = page.locator("#diff .file")
+        expect(files.locator(".name")).to_have_text(["long.txt", "picture.png", "short.txt"])
+        long, picture, short = (files.nth(number) for number in range(3))
+        expect(picture).to_contain_text("new, not shown: binary")
+        assert short.get_attribute("open") is not None
+        expect(short.locator("tr.added td:last-child")).to_have_text("+" + ATTACK_LINE)
+        assert page.evaluate("window.attacked") is None
+
+        assert long.get_attribute("open") is None
+        assert long.locator("tr").count() == 0, "drawn when it is unfolded"
+        long.locator("summary").press("Enter")
+        expect(long.locator("tr.added")).to_have_count(200)
+        expect(long.locator("tr").last.locator("td")).to_have_text(["", "200", "+line 199"])
+        short.locator("summary").click()
+        expect(short.locator("table")).to_be_hidden()
+
+        # what the user has folded stays so when the page reads the diff again
+        page.evaluate("view.diff.key = view.diff.key.split(' ')[0] + ' '; view.diff.text = ''; loadDiff()")
+        expect(page.locator("#diff .file[open] .name")).to_have_text(["long.txt"])
+
+        # the report has the same files, without any script
+        page.goto((project.folder / "report.html").as_uri())
+        expect(page.locator(".file[open] .name")).to_have_text(["short.txt"])
+        expect(page.locator(".file:not([open]) .name")).to_have_text(["long.txt", "picture.png"])
+        page.locator(".file summary").first.click()
+        expect(page.locator("tr.added").first).to_be_visible()
 
 
 def test_the_page_without_its_token_and_orders_to_the_dashboard(page: Page) -> None:

@@ -92,7 +92,8 @@ PATHS: Final = (
     "/health", "/sessions", "/sessions/{name}", "/sessions/{name}/terminals", "/terminals/{terminal_id}", "/events",
     "/terminals/{terminal_id}/input", "/terminals/{terminal_id}/key", "/terminals/{terminal_id}/exit", "/openapi.json",
     "/terminals/{terminal_id}/output", "/terminals/{terminal_id}/screen", "/terminals/{terminal_id}/working-directory",
-    "/watch/runs", "/watch/runs/{run_id}", "/watch/runs/{run_id}/handoffs/{number}", "/", "/static/dashboard.js",
+    "/watch/runs", "/watch/runs/{run_id}", "/watch/runs/{run_id}/handoffs/{number}", "/watch/runs/{run_id}/diff",
+    "/", "/static/dashboard.js",
 )  # fmt: skip
 _WORDS: Final = (
     "0123abcd", "cao-x", "x", "latest", "-1", "9" * 5000, "..", "%2e%2e", "%00", "%ff", "accept", "Enter", "full",

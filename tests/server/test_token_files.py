@@ -36,6 +36,7 @@ ROUTES = [
     "/openapi.json",
     "/watch/runs",
     "/watch/runs/latest",
+    "/watch/runs/latest/diff",
     "/nowhere",
 ]
 TOKEN = "a-token-of-32-characters-or-more-0"

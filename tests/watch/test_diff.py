@@ -10,11 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from quintet.loop import journal
+from quintet.watch.report.write_report import write_report
 from quintet.watch.runs import diff as module
 from quintet.watch.runs.changes import changes_now
 from quintet.watch.runs.diff import Diff, diff_now, diff_of, save_diff
 from quintet.watch.runs.model import Run
 from quintet.watch.runs.patches import parse_patch
+from tests.watch.events import at, finished, started, write
 
 
 class Tree:
@@ -215,6 +218,18 @@ def test_a_diff_is_kept_at_the_end_and_made_anew_for_a_run_that_goes_on(tree: Tr
     assert diff_of(folder, run) == Diff()
     (folder / "changes.patch").unlink()
     assert diff_of(folder, run) == diff_now(tree.wd, run)
+
+
+def test_the_report_at_the_end_keeps_the_diff_and_says_how_to_see_it(tree: Tree) -> None:
+    start = tree.begin({}).start_commit
+    first = journal.RunStarted(run_id="r", wd=str(tree.wd), start_agent="analyst", start_commit=start)
+    folder = write(tree.wd / ".tmp" / "r", [at(0, first), *started()[1:], finished(1, "PASS")])
+    tree.write({"new": b"at the end\n"})
+    text, page = (path.read_text(encoding="utf-8") for path in write_report(folder, at_end=True))
+    assert "`quintet diff r` shows the diff." in text
+    assert "+at the end" in page
+    tree.write({"new": b"later\n"})
+    assert write_report(folder)[1].read_text(encoding="utf-8") == page
 
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="/\0"), min_size=1, max_size=8).filter(

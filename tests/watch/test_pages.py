@@ -15,6 +15,7 @@ from quintet.loop.record.lock import directory_lock
 from quintet.roles import ANALYST, TESTER
 from quintet.watch.dashboard import routes as module
 from quintet.watch.dashboard.routes import DashboardRoutes
+from quintet.watch.runs.diff import Diff, save_diff
 from quintet.watch.runs.model import GONE, run_from_events
 from quintet.watch.runs.timeline import draw_timeline
 from tests.watch.events import at, failed_run, finished, sent, started, taken, verdict_of, write
@@ -119,6 +120,7 @@ def test_the_words_of_the_users_command(project: Path) -> None:
 def test_no_other_folder_is_a_run(client: Client, name: str) -> None:
     assert client.get(f"/watch/runs/{name}").status_code == 404
     assert client.get(f"/watch/runs/{name}/handoffs/0").status_code == 404
+    assert client.get(f"/watch/runs/{name}/diff").status_code == 404
 
 
 @pytest.mark.parametrize("number", ["-1", "4", "99999999999999999999"])
@@ -141,6 +143,20 @@ def test_a_handoffs_texts(project: Path) -> None:
         "left_out_bytes": 0,
         "condensed": [],
     }
+
+
+def test_the_diff_of_a_run(project: Path, client: Client) -> None:
+    patch = b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n-a\n+<b>\n+\x1b[2J\n"
+    save_diff(project / ".tmp" / RUN, Diff(patch, "Left out: y."))
+    lines = [["hunk", None, None, "@@ -1 +1,2 @@"], ["removed", 1, None, "-a"]]
+    lines += [["added", None, 1, "+<b>"], ["added", None, 2, "+�[2J"]]
+    file = {"title": "x", "words": "", "added": 2, "removed": 1, "open": True, "left_out": 0, "lines": lines}
+    told = client.get("/watch/runs/latest/diff").json()
+    assert told == {"note": "Left out: y.", "added": 2, "removed": 1, "more_files": 0, "files": [file]}
+    write(project / ".tmp" / "20270101-000000-ffffff", [*started(), sent(1, ANALYST)])
+    told = client.get("/watch/runs/latest/diff").json()
+    assert told["files"] == []
+    assert "not in a git repository" in told["note"]
 
 
 def test_every_file_of_the_page_has_the_policy_and_needs_nothing_from_outside(client: Client) -> None:

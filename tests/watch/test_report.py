@@ -15,8 +15,10 @@ from quintet.watch.report.markup import Markup, element, join
 from quintet.watch.report.report_markdown import report_markdown
 from quintet.watch.report.timeline_text import text_timeline
 from quintet.watch.report.write_report import write_report
+from quintet.watch.runs.diff import Diff, save_diff
 from quintet.watch.runs.folders import read_run
 from quintet.watch.runs.model import Run
+from quintet.watch.runs.patches import MOST_OF_FILE
 from quintet.watch.runs.summary import summarise
 from tests.watch.events import at, failed_run, finished, sent, started, taken, verdict_of, write
 
@@ -96,6 +98,31 @@ def test_whatever_an_agent_writes_stays_text(tmp_path: Path) -> None:
     assert "<img" not in outside
     table = next(line for line in outside.splitlines() if "FAIL" in line and line.startswith("|"))
     assert len(re.findall(r"(?<!\\)\|", table)) == 10
+
+
+def test_the_diff_has_short_files_unfolded_and_long_ones_folded(tmp_path: Path) -> None:
+    long = b"".join(b"+%d\n" % number for number in range(MOST_OF_FILE + 20))
+    patch = (
+        "diff --git a/évil b/évil\n--- a/évil\n+++ b/évil\n@@ -7 +7 @@ def f():\n-old\n"
+        f"+{EVIL.partition(chr(10))[0]}\n"
+        "diff --git a/<b>.png b/<b>.png\nnew file mode 100644\nBinary files /dev/null and b/<b>.png differ\n"
+        "diff --git a/long b/long\nnew file mode 100644\n--- /dev/null\n+++ b/long\n@@ -0,0 +1,1020 @@\n"
+    ).encode() + long
+    folder = write(tmp_path / ".tmp" / "r", [*started(), finished(1, "PASS")])
+    save_diff(folder, Diff(patch, "Left out: <i>."))
+    text, page = (path.read_text(encoding="utf-8") for path in write_report(folder))
+    assert not Tags(page).tags & {"script", "img", "b", "i"}
+    assert "\x1b" not in page
+    assert "\u202e" not in page
+    assert "<p>Left out: &lt;i&gt;.</p>" in page
+    details = re.findall(r'<details class="file"( open="")?><summary><span class="name">(.*?)</span>', page)
+    assert details == [(' open=""', "évil"), ("", "long")]
+    assert '<tr class="removed"><td>7</td><td></td><td>-old</td></tr>' in page
+    assert '<tr class="added"><td></td><td>7</td><td>+&lt;script&gt;' in page
+    assert '<p class="file"><span class="name">&lt;b&gt;.png</span><span class="what">new, not shown' in page
+    assert page.count('<tr class="added">') == 1 + MOST_OF_FILE - 1
+    assert "21 more lines. All of it: <code>quintet diff 20260102-030405-abcdef</code>" in page
+    assert "long" not in text, "the report in Markdown has the list of files alone"
 
 
 def test_an_agent_cannot_put_a_command_into_the_report(tmp_path: Path) -> None:

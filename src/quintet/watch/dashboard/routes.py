@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from fastapi import APIRouter, HTTPException, Response
+from fastapi.responses import JSONResponse
 
 from quintet.loop.journal import Event
 from quintet.loop.record.lock import is_locked
 from quintet.program import program
-from quintet.watch.dashboard.run_json import handoff_json, run_json, run_line_json
+from quintet.watch.dashboard.run_json import diff_json, handoff_json, run_json, run_line_json
+from quintet.watch.runs.diff import diff_of
 from quintet.watch.runs.folders import (
     JournalTail,
     follow,
@@ -61,6 +63,7 @@ _FILES: Final = {
     "/static/dashboard.js": "dashboard/static/dashboard.js",
     "/static/icon.svg": "dashboard/static/icon.svg",
     "/static/timeline.css": "runs/timeline.css",
+    "/static/diff.css": "runs/diff.css",
     "/static/xterm.js": "dashboard/static/vendor/xterm/xterm.js",
     "/static/xterm.css": "dashboard/static/vendor/xterm/xterm.css",
 }
@@ -104,6 +107,7 @@ class DashboardRoutes:
         self.router.add_api_route("/watch/runs", self.runs, methods=["GET"])
         self.router.add_api_route("/watch/runs/{run_id}", self.run, methods=["GET"])
         self.router.add_api_route("/watch/runs/{run_id}/timeline", self.timeline, methods=["GET"], response_model=None)
+        self.router.add_api_route("/watch/runs/{run_id}/diff", self.diff, methods=["GET"])
         self.router.add_api_route("/watch/runs/{run_id}/handoffs/{number}", self.handoff, methods=["GET"])
 
     async def watch(self, send: Callable[..., None], watched: Callable[[], bool]) -> None:
@@ -134,6 +138,11 @@ class DashboardRoutes:
     def timeline(self, run_id: str) -> SvgElement:
         """The timeline of a run as it is now: nested elements, each with its name, its attributes and its children."""
         return draw_timeline(self._follow(self._folder(run_id)).read(), time.time())
+
+    def diff(self, run_id: str) -> Response:
+        """What a run has changed: files with their lines, as many as a page shows."""
+        folder = self._folder(run_id)
+        return JSONResponse(diff_json(diff_of(folder, self._follow(folder).read())))
 
     def handoff(self, run_id: str, number: int) -> dict[str, Any]:
         """The texts of one handoff; the numbers begin with 0."""

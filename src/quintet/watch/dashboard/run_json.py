@@ -10,11 +10,13 @@ from quintet.roles import ROLES
 from quintet.watch.runs.action_words import action_lines, did_words, doubt_words
 from quintet.watch.runs.advice import Code, advise
 from quintet.watch.runs.condensation import condensed_texts
+from quintet.watch.runs.diff import Diff
 from quintet.watch.runs.event_lines import line_for, violation_words
 from quintet.watch.runs.folders import read_text
 from quintet.watch.runs.formatting import printable
 from quintet.watch.runs.handoffs import Handoff, PricedTokens, kind_of
 from quintet.watch.runs.model import Run, timestamp
+from quintet.watch.runs.patches import parse_patch, show
 from quintet.watch.runs.summary import headline
 
 SHOWN_LINES: Final = 60
@@ -92,6 +94,30 @@ def handoff_json(folder: Path, run: Run, handoff: Handoff) -> dict[str, Any]:
                 "left_out_bytes": text.left_out_bytes,
             }
             for text in texts
+        ],
+    }
+
+
+def diff_json(diff: Diff) -> dict[str, Any]:
+    """What a run has changed: files with their lines, as many as a page shows."""
+    files = parse_patch(diff.patch)
+    shown, more = show(files)
+    return {
+        "note": printable(diff.note),
+        "added": sum(file.added for file in files),
+        "removed": sum(file.removed for file in files),
+        "more_files": more,
+        "files": [
+            {
+                "title": printable(one.file.title),
+                "words": printable(one.file.words),
+                "added": one.file.added,
+                "removed": one.file.removed,
+                "open": one.is_open,
+                "left_out": one.left_out,
+                "lines": [(line.kind, line.old, line.new, printable(line.shown)) for line in one.lines],
+            }
+            for one in shown
         ],
     }
 

@@ -4,17 +4,22 @@ from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from typing import Final
 
+from quintet.program import program
+from quintet.watch.report.diff_html import diff_css, diff_html
 from quintet.watch.report.markup import Markup, element, escape, join, svg
 from quintet.watch.runs.action_words import action_lines, did_words, doubt_words
 from quintet.watch.runs.advice import Code
+from quintet.watch.runs.diff import Diff
 from quintet.watch.runs.folders import read_text
 from quintet.watch.runs.formatting import short_number, time_of_day
 from quintet.watch.runs.handoffs import KIND_WORDS, SIGNS, Handoff, Judgement, VerdictKind, labelled
 from quintet.watch.runs.model import FAIL, PASS
+from quintet.watch.runs.patches import parse_patch
 from quintet.watch.runs.summary import VIOLATIONS, Summary, change_words, turn_time_words
 from quintet.watch.runs.timeline import draw_timeline, timeline_css
 
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+_NO_DIFF: Final = Diff()
 _FRAME: Final = """<!doctype html>
 <html lang="en">
 <head>
@@ -36,7 +41,7 @@ _FRAME: Final = """<!doctype html>
 """
 
 
-def report_html(summary: Summary) -> Markup:
+def report_html(summary: Summary, diff: Diff = _NO_DIFF) -> Markup:
     """The whole file."""
     run = summary.run
     colour = {PASS: "good", FAIL: "bad"}.get(run.status, "again")
@@ -56,10 +61,11 @@ def report_html(summary: Summary) -> Markup:
         _evidence(summary),
         _violations(summary),
         _section("Files changed", *_changes(summary)),
+        _diff(summary, diff),
         _tokens(summary),
         _warnings(summary),
     ]
-    style = timeline_css() + (files(__package__) / "report.css").read_text(encoding="utf-8")
+    style = timeline_css() + diff_css() + (files(__package__) / "report.css").read_text(encoding="utf-8")
     title = escape(f"{summary.headline} · {run.id}")
     return Markup(_FRAME.format(policy=_POLICY, title=title, style=style, body="\n".join(filter(None, parts))))
 
@@ -173,6 +179,14 @@ def _changes(summary: Summary) -> list[Markup]:
     parts += [element("p", "What the tests have lost:"), element("ul", *lost)] if lost else []
     parts += [element("p", "To undo them:"), element("pre", "\n".join(undo.lines))] if undo.lines else []
     return [*parts, *([element("p", undo.note)] if undo.note else [])]
+
+
+def _diff(summary: Summary, diff: Diff) -> Markup:
+    if not diff.patch:
+        return Markup()
+    command = f"{program()} diff {summary.run.id}"
+    note = [element("p", diff.note)] if diff.note else []
+    return _section("Diff", *note, *diff_html(parse_patch(diff.patch), command))
 
 
 def _tokens(summary: Summary) -> Markup:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from quintet.program import program
 from quintet.watch.report.timeline_text import LEGEND, text_timeline
 from quintet.watch.runs.action_words import did_words, why_words
 from quintet.watch.runs.advice import Advice, Code
@@ -75,6 +76,7 @@ def _changes(summary: Summary) -> list[str]:
     parts += _table(("File", "", "Lines"), rows)
     if found.more:
         parts += [f"... and {found.more} more.", ""]
+    parts += [f"{_code(f'{program()} diff {summary.run.id}')} shows the diff.", ""]
     if lost := found.lost_tests.lines:
         parts += ["What the tests have lost:", "", *(f"- {_cell(line)}" for line in lost), ""]
     if summary.undo.lines:

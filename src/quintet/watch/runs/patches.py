@@ -17,6 +17,8 @@ LONGEST: Final = 1000
 """characters of a line that a page shows"""
 HUNK: Final = "@"
 """the sign of the line that begins a hunk"""
+_SIDES: Final = " +-"
+_KINDS: Final = {" ": "same", "+": "added", "-": "removed", HUNK: "hunk", "\\": "remark"}
 _CARRIAGE_RETURN: Final = "\N{SYMBOL FOR CARRIAGE RETURN}"
 _BEGIN = re.compile(rb"^(?=diff --git )", re.MULTILINE)
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,\d+)? \+(\d{1,9})(?:,\d+)? @@ ?(.*)", re.DOTALL)
@@ -34,6 +36,15 @@ class DiffLine(NamedTuple):
     old: int | None
     new: int | None
     text: str
+
+    @property
+    def kind(self) -> str:
+        """Its class on a page."""
+        return _KINDS[self.sign]
+
+    @property
+    def shown(self) -> str:
+        return f"{self.sign}{self.text}" if self.sign in _SIDES else self.text
 
 
 @dataclass(frozen=True)

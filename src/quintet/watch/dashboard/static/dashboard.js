@@ -9,7 +9,7 @@ const TIMELINE_MILLISECONDS = 3000;
 const STATUS_CLASSES = { PASS: "good", FAIL: "bad", STOPPED: "again", GONE: "again" };
 const view = {
   run: null, wanted: "latest", chosen: -1, tab: "reply", sheet: null, terminal: "", follow: true,
-  statuses: {}, screens: {}, timeline: null, skew: 0, stamp: {}, lasting: true, program: "quintet", lost: 0,
+  statuses: {}, screens: {}, timeline: null, diff: { key: "", text: "", folds: {} }, skew: 0, stamp: {}, lasting: true, program: "quintet", lost: 0,
 };
 
 // -- small things
@@ -122,7 +122,7 @@ async function load() {
     const other = !view.run || view.run.id !== run.id;
     view.skew = run.now - Date.now() / 1000;
     [view.run, view.lasting, view.program] = [run, list.lasting, list.program];
-    loadTimeline();
+    loadTimeline(); loadDiff();
     if (other) { view.sheet = null; view.chosen = -1; view.screens = {}; $("screens").replaceChildren(); }
     draw(); drawRuns(list.runs);
     if (other || view.chosen < 0) choose(newest(run));
@@ -356,6 +356,40 @@ function read(tab) {
   view.tab = tab;
   if (view.sheet) drawSheet();
 }
+
+// -- the diff: asked for when a turn has ended; the lines of a file are drawn when it is unfolded
+
+const plural = (number, noun) => `${number.toLocaleString()} ${noun}${number === 1 ? "" : "s"}`;
+async function loadDiff() {
+  const run = view.run, key = `${run.id} ${run.status} ${run.handoffs.filter((turn) => turn.taken !== null).length}`;
+  if (view.diff.key === key) return;
+  if (!view.diff.key.startsWith(`${run.id} `)) view.diff = { key, text: "", folds: {} };
+  view.diff.key = key;
+  let found;
+  try { found = await get(`/watch/runs/${encodeURIComponent(run.id)}/diff`); } catch { if (view.diff.key === key) view.diff.key = ""; return; }
+  const text = JSON.stringify(found);
+  if (view.diff.key !== key || view.diff.text === text) return;
+  view.diff.text = text;
+  drawDiff(found, `${view.program} diff ${run.id}`);
+}
+function drawDiff(found, command) {
+  const number = found.files.length + found.more_files;
+  $("diff-words").replaceChildren(...(number ? [`${plural(number, "file")} changed since the start commit, `, counts(found), ". ", found.note] : [found.note || "Nothing has changed since the start commit."]));
+  const rest = found.more_files ? [h("p", {}, `… and ${plural(found.more_files, "more file")}. All of it: `, h("code", {}, command))] : [];
+  $("diff").replaceChildren(...found.files.map((file) => drawFile(file, command)), ...rest);
+}
+const counts = (part) => h("span", { class: "counts" }, h("span", { class: "plus" }, `+${part.added}`), " ", h("span", { class: "minus" }, `−${part.removed}`));
+function drawFile(file, command) {
+  const folds = view.diff.folds, has = file.lines.length + file.left_out > 0;
+  const head = [h("span", { class: "name" }, file.title), file.words ? h("span", { class: "what" }, file.words) : null, has ? counts(file) : null];
+  if (!has) return h("p", { class: "file" }, head);
+  const node = h("details", { class: "file", open: folds[file.title] ?? file.open }, h("summary", {}, head));
+  const fillIn = () => { if (node.open && !node.querySelector(".diff, .more")) node.append(drawLines(file), file.left_out ? h("p", { class: "more" }, `${plural(file.left_out, "more line")}. All of it: `, h("code", {}, command)) : ""); };
+  node.addEventListener("toggle", () => { folds[file.title] = node.open; fillIn(); });
+  fillIn();
+  return node;
+}
+const drawLines = (file) => h("table", { class: "diff" }, h("tbody", {}, file.lines.map(([kind, old, now, text]) => h("tr", { class: kind }, h("td", {}, old ?? ""), h("td", {}, now ?? ""), h("td", {}, text)))));
 
 // -- tokens and runs
 
