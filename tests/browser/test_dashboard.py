@@ -219,6 +219,8 @@ def test_the_diff_folded_and_unfolded(page: Page) -> None:
         expect(page.locator("#diff-words")).to_have_text(
             "3 files changed since the start commit, +201 −0. ", timeout=PATIENCE
         )
+        page.keyboard.press("d")
+        expect(page.locator("#diff-title")).to_be_in_viewport()
         files = page.locator("#diff .file")
         expect(files.locator(".name")).to_have_text(["long.txt", "picture.png", "short.txt"])
         long, picture, short = (files.nth(number) for number in range(3))

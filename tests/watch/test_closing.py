@@ -80,7 +80,7 @@ def test_it_says_what_to_do_next(tmp_path: Path) -> None:
     (tmp_path / "new.py").write_text("x")
     found = Changes((FileChange("new.py", "new"),))
     text = screen(tmp_path, passed(), changes=found)
-    assert "git add -N . && git diff" in text, "a new file is in no other diff"
+    assert f"quintet diff {RUN}" in text
     assert "git add --all && git commit" in text
     assert "git switch main && git merge work" in text
     assert f".tmp/{RUN}/report.html" in text

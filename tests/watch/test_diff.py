@@ -174,7 +174,7 @@ def test_a_submodule_and_a_repository_within(tree: Tree, tmp_path_factory: pytes
     Tree(tree.wd / "nested").begin({"x": b"1\n"})
     found = diff_now(tree.wd, run)
     assert summary(found) == {"module": ("", 1, 1)}
-    assert found.note == "Left out, because it is too large or a repository of its own: nested/."
+    assert found.note == "Left out (a repository of its own): nested/."
 
 
 def test_a_very_long_diff_is_bounded_and_names_what_was_left_out(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,7 +185,7 @@ def test_a_very_long_diff_is_bounded_and_names_what_was_left_out(tree: Tree, mon
     large = ("new, not shown: binary or very large", 0, 0)
     assert summary(found) == {"a": ("new", 1, 0), "d": ("", 1, 1), "e": large}, "what fits is there"
     assert len(found.patch) <= 3000
-    assert found.note == "Left out, because it is too large or a repository of its own: c, b."
+    assert found.note == "Left out (the diff would be too large): c, b."
     monkeypatch.setattr(module, "_MOST_READ", 2000)
     found = diff_now(tree.wd, run)
     assert summary(found) == {"a": ("new", 1, 0)}

@@ -85,7 +85,7 @@ def test_content_that_looks_like_a_header_is_content() -> None:
 
 def test_line_ends_and_bytes_that_are_no_text() -> None:
     (file,) = parse_patch(b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n a\r\n-b\r\n+b\n+\xff\x85\x1b[31m\n")
-    assert [line.text for line in file.lines[1:]] == ["a", "b␍", "b", "��\x1b[31m"]
+    assert [line.text for line in file.lines[1:]] == ["a", "b^M", "b", "��\x1b[31m"]
 
 
 @given(st.binary(max_size=400), st.lists(st.sampled_from(CHANGED.split(b"\n")), max_size=12))

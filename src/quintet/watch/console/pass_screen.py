@@ -98,9 +98,7 @@ def _next(summary: Summary, wd: Path, report: Path, *, elsewhere: bool) -> list[
     run = summary.run
     rows = [(f"cd {shlex.quote(str(wd))}", "")] if elsewhere else []
     if summary.changes.files:
-        start, untracked = run.start_commit[:12], git.answer(wd, "ls-files", "--others", "--exclude-standard")
-        look = f"git diff {start}{f' {run.commit[:12]}' if run.commit else ''}"
-        rows.append((f"git add -N . && {look}" if untracked and not run.commit else look, "look at the changes"))
+        rows.append((f"{program()} diff {run.id}", "look at the changes"))
         if not run.commit:
             rows.append(("git add --all && git commit", "keep them"))
         rows += _merge(wd)

@@ -127,18 +127,32 @@ def _within_bounds(patch: bytes, left_out: list[str], *, cut: bool) -> Diff:
     parts = split_patch(patch)[1]
     torn = parts.pop() if cut and parts else b""
     kept, room = [], MOST_BYTES
-    names = [os.fsencode(name).decode("utf-8", "replace") for name in left_out]
+    nested = [_readable(name) for name in left_out if name.endswith("/")]
+    large = [_readable(name) for name in left_out if not name.endswith("/")]
     for part in parts:
         if len(part) > room:
-            names.append(parse_file(part).path)
+            large.append(_path(part))
         else:
             kept.append(part)
             room -= len(part)
     if torn:
-        names.append(f"{parse_file(torn).path} and all files after it")
+        large.append(f"{_path(torn)} and all files after it")
+    notes = {"a repository of its own": nested, "the diff would be too large": large}
+    note = " ".join(f"Left out ({why}): {_named(names)}." for why, names in notes.items() if names)
+    return Diff(b"".join(kept), one_line(note)[: _MOST_NOTE // 4])
+
+
+def _path(part: bytes) -> str:
+    return parse_file(part.partition(b"\n@@ ")[0]).path
+
+
+def _readable(name: str) -> str:
+    return os.fsencode(name).decode("utf-8", "replace")
+
+
+def _named(names: list[str]) -> str:
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    note = f"Left out, because it is too large or a repository of its own: {', '.join(names[:_NAMED])}{more}."
-    return Diff(b"".join(kept), one_line(note)[: _MOST_NOTE // 4] if names else "")
+    return ", ".join(names[:_NAMED]) + more
 
 
 def _read(data: bytes) -> Diff:

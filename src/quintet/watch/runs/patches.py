@@ -19,7 +19,6 @@ HUNK: Final = "@"
 """the sign of the line that begins a hunk"""
 _SIDES: Final = " +-"
 _KINDS: Final = {" ": "same", "+": "added", "-": "removed", HUNK: "hunk", "\\": "remark"}
-_CARRIAGE_RETURN: Final = "\N{SYMBOL FOR CARRIAGE RETURN}"
 _BEGIN = re.compile(rb"^(?=diff --git )", re.MULTILINE)
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,\d+)? \+(\d{1,9})(?:,\d+)? @@ ?(.*)", re.DOTALL)
 _ESCAPED = re.compile(r"\\(?:([0-7]{3})|(.))", re.DOTALL)
@@ -127,8 +126,8 @@ def show(files: Sequence[FileDiff]) -> tuple[list[ShownFile], int]:
 
 
 def visible_line_end(line: str) -> str:
-    """A line with a carriage return at its end as a sign."""
-    return f"{line[:-1]}{_CARRIAGE_RETURN}" if line.endswith("\r") else line
+    """A line with a carriage return at its end as git and editors show it."""
+    return f"{line[:-1]}^M" if line.endswith("\r") else line
 
 
 def _cut(line: DiffLine) -> DiffLine:

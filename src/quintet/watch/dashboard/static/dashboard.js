@@ -420,6 +420,7 @@ document.addEventListener("keydown", (event) => {
   else if (key === "f") show("", true);
   else if (key === "j" || key === "k") choose(Math.min(Math.max(view.chosen + (key === "j" ? 1 : -1), 0), view.run.handoffs.length - 1), true);
   else if (/^[racpl]$/.test(key)) read({ r: "reply", a: "actions", c: "output", p: "prompt", l: "left" }[key]);
+  else if (key === "d") $("diff-title").scrollIntoView({ behavior: "smooth" });
   else if (key === "?") $("help").showModal();
   else return;
   event.preventDefault();
