@@ -38,6 +38,7 @@ _FIXED: Final = {
     "GIT_NO_LAZY_FETCH": "1",
     "LC_ALL": "C",
 }
+_UNDER_WAY: Final = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "BISECT_LOG")
 _KEPT: Final = (
     *("GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_SSH", "GIT_SSL_", "GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES"),
     *("GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"),
@@ -125,6 +126,15 @@ def answer(folder: Path, *arguments: str) -> str | None:
 def is_repository(folder: Path) -> bool:
     """Whether a folder is in the work tree of a repository."""
     return answer(folder, "rev-parse", "--is-inside-work-tree") == "true"
+
+
+def unfinished_command(folder: Path) -> str:
+    """What git is in the middle of in a work tree, by the name of its file; empty where it is not."""
+    for name in _UNDER_WAY:
+        found = answer(folder, "rev-parse", "--path-format=absolute", "--git-path", name)
+        if found and os.path.lexists(found):
+            return name
+    return ""
 
 
 def is_hash(text: str) -> bool:

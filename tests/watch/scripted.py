@@ -7,8 +7,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -113,6 +113,16 @@ class Scripted:
     def git(self, *words: str) -> str:
         done = subprocess.run(["git", *words], cwd=self.wd, env=self.env, capture_output=True, text=True, check=True)
         return done.stdout.strip()
+
+    def until(self, found: Callable[[], list[Path]]) -> list[Path]:
+        """Wait until there is something to be found."""
+        deadline = time.monotonic() + DEADLINE
+        while True:
+            with suppress(OSError):
+                if paths := found():
+                    return paths
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
 
     def until_there(self, name: str) -> Path:
         """Wait for a file below `.tmp/`."""

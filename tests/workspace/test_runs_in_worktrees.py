@@ -1,24 +1,31 @@
 """Runs of scripted agents in git worktrees: the user's checkout stays as it is, and the result is a branch."""
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from quintet.roles import PROGRAMMER
-from tests.stub.replies import PASS, PROGRAMMER_SUMMARY
-from tests.watch.scripted import Scripted, scripted, story, turns
+from tests.stub.replies import PASS, PROGRAMMER_SUMMARY, TASK
+from tests.watch.scripted import DEADLINE, Scripted, scripted, story, turns
+
+AT_ONCE = 3
 
 
 @pytest.fixture
 def project() -> Iterator[Scripted]:
     with scripted(building_story()) as made:
         made.git("branch", "--move", "main")
+        (made.wd / ".gitignore").write_text(".tmp/\n")
+        made.git("add", "--all")
+        made.git("commit", "--quiet", "--message", "Ignore")
         yield made
 
 
-def building_story() -> dict[str, object]:
+def building_story(think: float = 0.0) -> dict[str, Any]:
     """A run that passes at once, in which the programmer writes a file."""
-    roles = story()
+    roles = story(think)
     roles[PROGRAMMER.name] = [[{"write": {"path": "built.txt", "text": "done\n"}}, {"reply": PROGRAMMER_SUMMARY}]]
     roles["tester"] = turns(PASS)
     return roles
@@ -32,16 +39,113 @@ def checkout(made: Scripted) -> dict[str, object]:
 
 
 def branches(made: Scripted) -> list[str]:
-    return made.git("for-each-ref", "--format=%(refname:short)", "refs/heads").split()
+    """The branches of runs."""
+    return made.git("for-each-ref", "--format=%(refname:short)", "refs/heads/quintet").split()
+
+
+def trees(made: Scripted) -> list[Path]:
+    return sorted(path for path in (made.root / "x/quintet/worktrees").iterdir() if path.is_dir())
 
 
 def test_a_run_works_on_a_branch_and_leaves_the_checkout_alone(project: Scripted) -> None:
     (project.wd / "mine.txt").write_text("not committed")
+    (project.wd / ".env").write_text("KEY=1")
     before = checkout(project)
-    code, output = project.call("run", "--plain", "--worktree")
+    code, output = project.call("run", "--plain", "--worktree", WORKSPACE_INCLUDE=".env", WORKSPACE_SETUP="echo > made")
     assert code == 0, output
     assert checkout(project) == before
-    (branch,) = (name for name in branches(project) if name != "main")
-    assert project.git("diff", "--name-only", "main", branch) == "built.txt"
-    assert "1 uncommitted change" in output
-    assert f"git merge {branch}" in output
+    (branch,) = branches(project)
+    (tree,) = trees(project)
+    assert project.git("diff", "--name-only", "main", branch).split() == ["built.txt", "made"], ".env stays out of it"
+    assert (tree / ".env").read_text() == "KEY=1"
+    assert "2 uncommitted changes" in output
+    run = max(tree.glob(".tmp/*/journal.jsonl")).parent.name
+    assert (tree / ".tmp" / run / "000-setup.md").exists()
+    for word in ("diff", "merge", "discard"):
+        assert f"quintet {word} {run}" in output
+
+    assert run in project.call("runs")[1]
+    assert "PASS" in project.call("status", run)[1]
+    assert str(tree) in project.call("report", run)[1]
+    code, output = project.call("discard")
+    assert code == 1
+    assert "would be lost" in output
+    code, output = project.call("merge", "--squash")
+    assert code == 0, output
+    assert (project.wd / "built.txt").read_text() == "done\n"
+    code, output = project.call("clean", "--dry-run")
+    assert f"a worktree whose branch is merged: {tree}" in output.replace("\n", " ").replace("  ", " ")
+    code, output = project.call("discard", run)
+    assert code == 0, output
+    assert (branches(project), tree.exists()) == ([], False)
+    assert project.git("worktree", "list").count("\n") == 0
+    code, output = project.call("runs")
+    assert run in output, "its archive is kept"
+    assert (project.wd / ".tmp" / run / "report.md").exists()
+
+
+def test_an_unfinished_run_goes_on_from_the_checkout(project: Scripted) -> None:
+    project.script(building_story(think=0.3))
+    first = project.start("run", "--plain", "--worktree")
+    tree = project.until(lambda: [path for path in trees(project) if list(path.glob(".tmp/*/002-*"))])[0]
+    first.kill()
+    first.wait()
+    code, output = project.call("run", "--plain")
+    assert code == 0, output
+    assert trees(project) == [tree]
+    assert len(list(tree.glob(".tmp/*/journal.jsonl"))) == 1
+    assert branches(project) == [project.git("-C", str(tree), "symbolic-ref", "--short", "HEAD")]
+
+
+def test_several_tasks_at_once_are_several_runs(project: Scripted) -> None:
+    before = checkout(project)
+    tasks = [f"{TASK}\nNumber {number}.\n" for number in range(AT_ONCE)]
+    started = [project.start("run", "--plain", "--worktree", PROMPT=task) for task in tasks]
+    outputs = [process.communicate(timeout=DEADLINE)[0] for process in started]
+    assert [process.returncode for process in started] == [0] * AT_ONCE, outputs
+    assert checkout(project) == before
+    assert len(branches(project)) == AT_ONCE
+    for branch in branches(project):
+        project.git("merge", "--quiet", "--no-edit", branch)
+    assert (project.wd / "built.txt").exists()
+
+
+def test_a_setup_that_fails_stops_the_run_and_its_worktree_is_used_again(project: Scripted) -> None:
+    code, output = project.call("run", "--plain", "--worktree", WORKSPACE_SETUP="echo no such package; exit 7")
+    assert code == 1
+    assert "exit code 7" in output
+    assert "no such package" in output
+    code, output = project.call("run", "--plain", "--worktree")
+    assert code == 0, output
+    assert len(trees(project)) == 1
+
+
+def test_stop_and_logs_find_the_run_in_its_worktree(project: Scripted) -> None:
+    project.script(building_story(think=60))
+    run = project.start("run", "--plain", "--worktree")
+    project.until(lambda: [path for path in trees(project) if list(path.glob(".tmp/*/prompts/*.md"))])
+    assert project.call("logs", "analyst")[0] == 0
+    code, output = project.call("stop")
+    assert code == 0, output
+    assert "Resume it" in output
+    run.wait(timeout=DEADLINE)
+    assert project.call("status")[0] == 0
+
+
+def test_a_run_of_another_task_starts_beside_an_unfinished_one(project: Scripted) -> None:
+    project.script(building_story(think=60))
+    first = project.start("run", "--plain", "--worktree")
+    project.until(lambda: [path for path in trees(project) if list(path.glob(".tmp/*/prompts/*.md"))])
+    code, output = project.call("run", "--plain", "--worktree")
+    assert code == 1
+    assert "another run is at work" in output
+    project.call("stop")
+    first.wait(timeout=DEADLINE)
+    project.script(building_story())
+    code, output = project.call("run", "--plain", "--worktree", "--prompt", f"{TASK}\nAnother.\n")
+    assert code == 0, output
+    assert len(trees(project)) == 2
+    code, output = project.call("merge")
+    assert code == 0, output
+    code, output = project.call("discard", "--force", max(trees(project)[0].glob(".tmp/*/journal.jsonl")).parent.name)
+    assert code == 0, output

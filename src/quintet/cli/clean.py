@@ -16,6 +16,7 @@ from quintet.setup.leftovers import (
     sessions_of_ended_runs,
     terminal_leftovers,
 )
+from quintet.setup.run_branches import merged_worktrees
 
 
 def clean(*, wd: Path, terminals: bool, runs: bool, keep: int, dry_run: bool, yes: bool) -> None:
@@ -24,6 +25,7 @@ def clean(*, wd: Path, terminals: bool, runs: bool, keep: int, dry_run: bool, ye
         *(sessions_of_ended_runs() if terminals else ()),
         *terminal_leftovers(),
         *server_file_leftovers(wd),
+        *merged_worktrees(wd),
         *records_without_project(),
         *(old_run_folders(wd, keep) if runs else ()),
     ]

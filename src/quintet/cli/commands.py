@@ -207,6 +207,31 @@ def restore_command() -> None:
     """
 
 
+@click.command("merge")
+@run_argument
+@wd_option
+@click.option("--squash", is_flag=True, help="As one commit.")
+@click.option("--force", is_flag=True, help="Also where the run has not passed.")
+@runs("branches:merge")
+def merge_command() -> None:
+    """Merge the branch of a run into the current branch; by default of the newest in a worktree.
+
+    Where something is in the way, nothing is changed.
+    """
+
+
+@click.command("discard")
+@run_argument
+@wd_option
+@click.option("--force", is_flag=True, help="Also where its work is not merged.")
+@runs("branches:discard")
+def discard_command() -> None:
+    """Remove the worktree and the branch of a run; by default of the newest in a worktree.
+
+    Its report and replies are kept.
+    """
+
+
 @click.command("clean")
 @wd_option
 @click.option("--terminals", is_flag=True, help="Also end terminals whose run has ended, in all projects.")
@@ -341,7 +366,15 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
         logs_command,
         stop_command,
     ),
-    "Afterwards": (diff_command, report_command, runs_command, restore_command, clean_command),
+    "Afterwards": (
+        diff_command,
+        merge_command,
+        discard_command,
+        report_command,
+        runs_command,
+        restore_command,
+        clean_command,
+    ),
     "Settings and texts": (config_command, prompts_group, profiles_group, completion_command),
     "Terminals": (ps_command, serve_command, detect_command),
 }

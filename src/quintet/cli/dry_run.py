@@ -22,7 +22,7 @@ from quintet.setup.permissions import agent_permissions
 def show_plan(config_file: Path | None, flags: dict[str, Any], as_json: bool, *, reload: bool = False) -> None:
     """Print what a run would do; nothing is written and nothing is started."""
     named = task_on_command_line(flags)
-    loaded = load_run_settings(config_file, os.environ, flags, Path.cwd(), named, reload=reload)
+    loaded = load_run_settings(config_file, os.environ, flags, Path.cwd(), reload=reload)
     found = plan(loaded.settings, named)
     config = config_file or find_config(os.environ, flags, Path.cwd())
     rows = _rows(loaded.settings, found, config)

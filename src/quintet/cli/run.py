@@ -57,7 +57,7 @@ def run(
     `reload`: a run that goes on takes its config file and prompt texts as they are now.
     """
     named = task_on_command_line(flags)
-    loaded = load_run_settings(config_file, env, flags, Path.cwd(), named, reload=reload)
+    loaded = load_run_settings(config_file, env, flags, Path.cwd(), reload=reload)
     loaded = replace(loaded, settings=open_workspace(loaded.settings))
     settings = loaded.settings
     with open_console(

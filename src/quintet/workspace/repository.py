@@ -37,6 +37,10 @@ class Repository:
             git.answer(self.project, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}") or ""
         )
 
+    def tree_of(self, commit: str) -> str:
+        """The tree of a commit."""
+        return git.answer(self.project, "rev-parse", f"{commit}^{{tree}}") or ""
+
     def branch_commit(self, branch: str) -> str:
         """The commit that a branch is at; empty where there is no such branch."""
         return self.commit_of(_HEADS + branch)

@@ -46,6 +46,8 @@ class Worktree(BaseModel):
     """a digest of the task's text"""
     included: tuple[str, ...] = ()
     stage: Stage = Stage.CREATING
+    merged_at: str = ""
+    """the commit that its branch was at when it was merged"""
     removed_at: str = ""
     """the commit that its branch was at when its removal began"""
     pid: int = 0

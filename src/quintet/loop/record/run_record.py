@@ -56,6 +56,19 @@ class RunRecord:
         except OSError as error:
             raise RunError(f"{error.filename or self.folder}: cannot be written ({error.strerror})") from None
 
+    def move_to(self, project: Path) -> None:
+        """Let the run belong to another folder: a copy of its archive is there before the record says so."""
+        target = run_folder(project, self.run_id)
+        try:
+            for path in sorted(self.archive.rglob("*")):
+                if path.is_file() and not path.is_symlink():
+                    with files.reading(path, self.wd) as file:
+                        files.copy(file, target / path.relative_to(self.archive), project)
+            if self.is_known:
+                files.write(self.folder / PROJECT, os.fsencode(project), durable=True)
+        except OSError as error:
+            raise RunError(f"{error.filename or target}: cannot be copied ({error.strerror})") from None
+
     def write(self, name: Path | str, content: str | bytes) -> Path:
         """Write a file and its copy; where the copy is."""
         target = self.archive / name

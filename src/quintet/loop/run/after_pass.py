@@ -20,7 +20,6 @@ _CHANGES: Final = Path("openspec") / "changes"
 _ARCHIVE: Final = "archive"
 _NO_COMMIT: Final = "none"
 """the mark of the first commit of a repository"""
-_UNDER_WAY: Final = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "BISECT_LOG")
 
 
 def carry_out(step: FollowUp, settings: Settings, task: str) -> Marked | FollowUpEnded:
@@ -82,10 +81,9 @@ def commit(parent: str, settings: Settings, task: str) -> Marked | FollowUpEnded
         return _committed(wd)
     if not git.is_repository(wd):
         return _skipped(f"no commit: {wd} is not in a git repository")
-    for name in _UNDER_WAY:
-        if (wd / run_git(wd, "rev-parse", "--git-path", name).output.strip()).exists():
-            why = f"the repository is in the middle of something ({name}); finish that and commit by hand"
-            return _skipped(f"no commit: {why}")
+    if name := git.unfinished_command(wd):
+        why = f"the repository is in the middle of something ({name}); finish that and commit by hand"
+        return _skipped(f"no commit: {why}")
     outcome = run_git(wd, "add", "--all", "--", ":/")
     if outcome.exit_code:
         return _failed(f"no commit: git add failed: {outcome.last_line}")

@@ -18,10 +18,10 @@ from quintet.workspace.creating import create, task_digest
 from quintet.workspace.worktrees import Stage, Worktree, worktree_at, worktrees_of
 
 
-def choose(settings: Settings, named: str) -> Workspace | None:
+def choose(settings: Settings, *, names_task: bool) -> Workspace | None:
     """The workspace that is there already for the run; None where a new worktree has to be made.
 
-    `named` is the task as the command line names it. Where it names none, an unfinished run goes on, whatever its
+    `names_task`: an option or a variable says which task. Where none does, an unfinished run goes on, whatever its
     task is.
     """
     here = worktree_at(settings.wd)
@@ -38,9 +38,9 @@ def choose(settings: Settings, named: str) -> Workspace | None:
     if same:
         return same[-1].workspace
     saved = _unfinished_state(settings.state_file, settings.wd)
-    if saved and (mode or not named or task_digest(saved.prompt) == task):
+    if saved and (mode or not names_task or task_digest(saved.prompt) == task):
         return own
-    if unfinished and not named:
+    if unfinished and not names_task:
         return _only(unfinished).workspace
     if mode is None and (unused := [one for one in found if one.task == task and _is_unused(one)]):
         return unused[-1].workspace
@@ -66,8 +66,8 @@ def open_workspace(settings: Settings) -> Settings:
 def _only(unfinished: list[Worktree]) -> Worktree:
     if len(unfinished) == 1:
         return unfinished[0]
-    states = [load_project_state(one.tree) for one in unfinished]
-    names = "; ".join(f'"{title_of(state.prompt)}" ({state.run_id})' for state in states if state)
+    states = {one.branch: load_project_state(one.tree) for one in unfinished}
+    names = "; ".join(f'"{title_of(state.prompt)}"' if state else branch for branch, state in states.items())
     raise RunError(f"several runs are unfinished here: {names}; name the task: {program()} run TASK.md")
 
 

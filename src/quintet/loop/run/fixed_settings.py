@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from quintet import files
-from quintet.config import Settings
+from quintet.config import TABLE, Settings
 from quintet.config.load import (
     NOTHING_KEPT,
     Kept,
@@ -31,6 +31,7 @@ TEXTS: Final = "prompt-texts"
 """the files of a record: the settings, and the user's own prompt texts"""
 _LARGEST: Final = 10_000_000
 _MOST_NAMED: Final = 5
+_BY_THE_USER: Final = {place for row in TABLE if row.name in ("prompt", "prompt_file") for place in (row.flag, row.env)}
 
 
 def load_run_settings(
@@ -38,11 +39,10 @@ def load_run_settings(
     env: Mapping[str, str],
     flags: Mapping[str, Any],
     cwd: Path,
-    named: str = "",
     *,
     reload: bool = False,
 ) -> Loaded:
-    """The settings of a new run, or of the one that goes on. `named` is the task as the command line names it.
+    """The settings of a new run, or of the one that goes on.
 
     That one has its own; options, variables and another config file that the user names count before them. `reload`:
     the config file counts as it is now.
@@ -54,7 +54,7 @@ def load_run_settings(
         return replace(found, settings=in_workspace(found.settings, workspace))
 
     loaded = load()
-    workspace = choose(loaded.settings, named)
+    workspace = choose(loaded.settings, names_task=loaded.origin["prompt"] in _BY_THE_USER)
     loaded = replace(loaded, settings=in_workspace(loaded.settings, workspace))
     if workspace is None:  # a new worktree: nothing goes on there
         return loaded

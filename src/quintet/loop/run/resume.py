@@ -110,19 +110,19 @@ def check_task(saved: State, settings: Settings, named: str) -> None:
     raise RunError(
         f'the unfinished run {saved.run_id} here has another task, "{title_of(saved.prompt)}". '
         f"Go on with it: {run}. Drop it: {run} --no-resume {named}. "
-        f"Start this one beside it: {_beside(settings.workspace.project)} && {run} {named}"
+        f"Start this one beside it: {_beside(settings.workspace.project, run, named)}"
     )
 
 
-def _beside(wd: Path) -> str:
-    """The shell line that makes a second copy of a project and goes there."""
+def _beside(wd: Path, run: str, named: str) -> str:
+    """The shell line that runs a task beside an unfinished run: in a worktree, or in a copy of the project."""
+    if (wd / ".git").exists() and head_commit(wd):
+        return f"{run} --worktree {named}"
     number = 2
     while (other := wd.with_name(f"{wd.name}-{number}")).exists():
         number += 1
     there = shlex.quote(os.path.relpath(other, wd))
-    is_whole = (wd / ".git").exists() and head_commit(wd)
-    copy = f"git worktree add {there}" if is_whole else f"cp -R . {there} && rm -rf {there}/{TMP}"
-    return f"{copy} && cd {there}"
+    return f"cp -R . {there} && rm -rf {there}/{TMP} && cd {there} && {run} {named}"
 
 
 def not_resumable_reason(saved: State | None, wd: Path) -> str:

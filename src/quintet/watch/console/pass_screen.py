@@ -22,7 +22,8 @@ _MAIN: Final = ("main", "master")
 
 def pass_screen(summary: Summary, report: Path, *, api: str = "", cwd: Path | None = None) -> str:
     """What changed, what the PASS rests on, what still runs, and what to do next, as wide as the terminal."""
-    run, wd = summary.run, summary.folder.parents[1]
+    run = summary.run
+    home = Path(run.project) if run.branch else summary.folder.parents[1]
     tokens = f", {short_number(run.tokens.total)} tokens" if run.tokens else ""
     parts = [
         f"{summary.headline}, {duration(run.seconds())} at work{tokens}",
@@ -35,7 +36,7 @@ def pass_screen(summary: Summary, report: Path, *, api: str = "", cwd: Path | No
         "",
         *_running(run, api),
         "Next:",
-        commands(_next(summary, wd, report, elsewhere=(cwd or Path.cwd()) != wd)),
+        commands(_next(summary, home, report, elsewhere=(cwd or Path.cwd()) != home)),
     ]
     return "\n".join(parts)
 
@@ -99,11 +100,23 @@ def _next(summary: Summary, wd: Path, report: Path, *, elsewhere: bool) -> list[
     rows = [(f"cd {shlex.quote(str(wd))}", "")] if elsewhere else []
     if summary.changes.files:
         rows.append((f"{program()} diff {run.id}", "look at the changes"))
+    if run.branch:
+        rows += _branch_commands(run)
+    elif summary.changes.files:
         if not run.commit:
             rows.append(("git add --all && git commit", "keep them"))
         rows += _merge(wd)
     opener = "open" if sys.platform == "darwin" else "xdg-open"
-    return [*rows, (f"{opener} {shlex.quote(os.path.relpath(report, wd))}", "the report, in a browser")]
+    page = str(report) if run.branch else os.path.relpath(report, wd)
+    return [*rows, (f"{opener} {shlex.quote(page)}", "the report, in a browser")]
+
+
+def _branch_commands(run: Run) -> list[tuple[str, str]]:
+    """What to do with the branch of a run."""
+    return [
+        (f"{program()} merge {run.id}", f"merge them (git merge {run.branch})"),
+        (f"{program()} discard {run.id}", "throw the branch away"),
+    ]
 
 
 def _merge(wd: Path) -> list[tuple[str, str]]:

@@ -44,8 +44,8 @@ def run_folders(wd: Path) -> list[Path]:
 
 def project_run_folders(project: Path) -> list[Path]:
     """The folders of all runs of a project, also of those in worktrees; the newest first."""
-    found = [folder for tree in trees_of(project) for folder in run_folders(tree)]
-    return sorted(found, key=lambda folder: folder.name, reverse=True)
+    found = {folder.name: folder for tree in reversed(trees_of(project)) for folder in run_folders(tree)}
+    return [found[name] for name in sorted(found, reverse=True)]
 
 
 def find_run(wd: Path, name: str | None) -> Path:

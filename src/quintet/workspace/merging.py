@@ -1,0 +1,100 @@
+"""Merge the branch of a worktree into the branch of the user's checkout. Whatever is in the way is said beforehand."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from quintet import git
+from quintet.errors import GitError, RunError
+from quintet.program import program
+from quintet.workspace.repository import SECONDS, Repository
+from quintet.workspace.worktrees import Worktree
+
+_SHOWN: Final = 5
+_CONFLICT: Final = 1
+
+
+def uncommitted_work(worktree: Worktree) -> list[str]:
+    """The paths in a worktree that are not committed, without the files that were copied into it."""
+    if not worktree.top.is_dir():
+        return []
+    copied = {str(Path(worktree.prefix, path)) for path in worktree.included}
+    return [path for path in _uncommitted(worktree.top, "all") if path not in copied]
+
+
+def _uncommitted(folder: Path, untracked: str) -> list[str]:
+    form = ("status", "--porcelain", "-z", "--no-renames", f"--untracked-files={untracked}")
+    return [line[3:] for line in git.run(folder, *form).parts]
+
+
+def has_unmerged_commits(worktree: Worktree, repository: Repository) -> bool:
+    """Whether its branch has commits that are in the branch of the user's checkout neither as they are nor squashed."""
+    tip = repository.branch_commit(worktree.branch)
+    if tip in ("", worktree.start, worktree.merged_at):
+        return False
+    return git.answer(repository.project, "merge-base", "--is-ancestor", tip, "HEAD") is None
+
+
+def merge(worktree: Worktree, repository: Repository, message: str, *, squash: bool) -> str:
+    """Merge the branch, as one commit with the message where `squash`; the commit that the checkout is at then."""
+    tip, head = repository.branch_commit(worktree.branch), repository.commit_of("HEAD")
+    if not tip:
+        raise RunError(f"there is no branch {worktree.branch} any more")
+    if tip == worktree.start:
+        raise RunError(f"there is nothing to merge: {worktree.branch} has no commit of the run")
+    if not has_unmerged_commits(worktree, repository):
+        raise RunError(f"{worktree.branch} is merged already; {program()} discard removes it and its worktree")
+    _refuse_unclean(worktree, repository)
+    tree = _merged_tree(repository, worktree.branch, head, tip)
+    if tree and tree == repository.tree_of(head):  # squashed by hand, or by a process that was killed then
+        worktree.model_copy(update={"merged_at": tip}).save()
+        return head
+    if squash:
+        if not tree:
+            raise RunError("--squash needs git 2.38 or newer")
+        made = git.run(repository.top, "commit-tree", "-p", head, "-m", message, tree).text
+        words: tuple[str, ...] = ("--ff-only", made)
+    else:
+        words = ("--no-edit", worktree.branch)
+    try:
+        git.run(repository.top, "merge", "--quiet", *words, hooks=True, seconds=SECONDS)
+    except GitError as error:
+        git.run(repository.top, "merge", "--abort", check=False)
+        raise RunError(f"nothing is merged: {error}") from None
+    worktree.model_copy(update={"merged_at": tip}).save()
+    return repository.commit_of("HEAD")
+
+
+def _refuse_unclean(worktree: Worktree, repository: Repository) -> None:
+    if name := git.unfinished_command(repository.top):
+        raise RunError(f"git is in the middle of something in {repository.top} ({name}); finish that first")
+    if git.answer(repository.top, "symbolic-ref", "--quiet", "HEAD") is None:
+        raise RunError(f"{repository.top} is on no branch to merge into (git switch NAME)")
+    if left := uncommitted_work(worktree):
+        raise RunError(f"the work in {worktree.tree} is not committed: {_some(left)}; commit it there first")
+    if changed := _uncommitted(repository.top, "no"):
+        raise RunError(f"uncommitted changes are in the way: {_some(changed)}; commit or stash them (git stash)")
+    branch = f"refs/heads/{worktree.branch}"
+    new = git.run(repository.top, "diff", "--name-only", "--diff-filter=A", "-z", f"HEAD...{branch}").parts
+    tracked = set(git.run(repository.top, "ls-files", "-z").parts)
+    if there := [path for path in new if path not in tracked and os.path.lexists(repository.top / path)]:
+        raise RunError(f"files that git does not track are in the way: {_some(there)}; move them away")
+
+
+def _merged_tree(repository: Repository, branch: str, head: str, tip: str) -> str:
+    """The tree that the merge would make, without making it; empty where git is too old to say."""
+    form = ("merge-tree", "--write-tree", "--name-only", "--no-messages", "-z")
+    done = git.run(repository.top, *form, head, tip, check=False)
+    if done.code == _CONFLICT:
+        raise RunError(
+            f"{branch} conflicts with your branch in {_some(done.parts[1:])}; "
+            f"merge it by hand (git merge {branch}), nothing is changed"
+        )
+    return done.parts[0] if done.code == 0 else ""
+
+
+def _some(paths: Iterable[str]) -> str:
+    named = sorted(set(paths))
+    more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
+    return ", ".join(path if path.isprintable() else ascii(path) for path in named[:_SHOWN]) + more

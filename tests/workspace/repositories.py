@@ -1,0 +1,46 @@
+"""What the tests of worktrees share: shell lines, settings, and a stand-in for a kill."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quintet import git
+from quintet.config import Settings
+from quintet.workspace.worktrees import Worktree
+
+TITLE = "Add a greeting"
+
+
+def sh(folder: Path, line: str) -> str:
+    """The output of a shell line that has to succeed."""
+    done = subprocess.run(["sh", "-c", line], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def settings(wd: Path, **more: Any) -> Settings:
+    return Settings(wd=wd, prompt="# Add a greeting\n", workspace_mode="worktree", **more)
+
+
+class Killed(BaseException):
+    """Stands for a kill: nothing catches it."""
+
+
+def kill_after(calls: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let everything that writes fail like a kill, from a certain call on."""
+    left = calls
+
+    def counted(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*words: Any, **more: Any) -> Any:
+            nonlocal left
+            if left == 0:
+                raise Killed
+            left -= 1
+            return function(*words, **more)
+
+        return call
+
+    for owner, name in ((git, "run"), (Worktree, "save"), (Worktree, "forget")):
+        monkeypatch.setattr(owner, name, counted(getattr(owner, name)))
