@@ -23,8 +23,8 @@ def page_open() -> str:
     roles = story()
     roles[ANALYST.name] = [[{"say": "thinking"}, {"hang": True}]]
     with scripted(roles) as project, sync_playwright() as playwright:
-        run = project.start("run", POLL_SECONDS="2")
-        board = project.start("dashboard", "--port", "0")
+        run = project.start("run", prefix=["env"], POLL_SECONDS="2")
+        board = project.start("dashboard", "--port", "0", prefix=["env"])
         assert board.stdout
         urls = [board.stdout.readline().split()[-1]]
         project.until_there("server.json")

@@ -9,7 +9,7 @@ import socket
 import stat
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import ClassVar
@@ -50,9 +50,11 @@ def project(monkeypatch: pytest.MonkeyPatch) -> Iterator[Scripted]:
         yield made
 
 
-def started(project: Scripted, *words: str, **settings: str) -> tuple["subprocess.Popen[str]", str]:
+def started(
+    project: Scripted, *words: str, prefix: Sequence[str] = (), **settings: str
+) -> tuple["subprocess.Popen[str]", str]:
     """`quintet serve` on a free port, and its address."""
-    process = project.start("serve", "--port", "0", *words, **settings)
+    process = project.start("serve", "--port", "0", *words, prefix=prefix, **settings)
     assert process.stdout is not None
     line = process.stdout.readline()
     assert line.startswith("Terminal server at "), line
@@ -115,7 +117,7 @@ def test_no_token_is_not_for_other_machines(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_token_is_private_and_nowhere_else(project: Scripted) -> None:
-    process, url = started(project)
+    process, url = started(project, prefix=["env"])  # a new program, so that `ps` shows its arguments
     (path,) = files(project)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700

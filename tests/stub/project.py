@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from typing import Any, Final, TypeVar
 from quintet.loop.decide.state import State, TerminalRef
 from quintet.loop.record.state_file import save_state
 from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, ROLES, TESTER, Phase, Role
+from tests.stub.preloaded import start
 from tests.stub.replies import FAIL, PASS, SMOOTH, TASK
 from tests.stub.server import Stub, Turn, serving
 
@@ -145,16 +145,8 @@ class Project:
     ) -> "subprocess.Popen[str]":
         """Start a run; a setting of None is left out of the environment."""
         values: Mapping[str, str | None] = self.env | settings
-        process = subprocess.Popen(
-            [*prefix, sys.executable, "-m", "quintet", "run", *arguments],
-            env={name: value for name, value in values.items() if value is not None},
-            cwd=cwd or self.wd,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-        )
+        env = {name: value for name, value in values.items() if value is not None}
+        process = start(["run", *arguments], env, cwd or self.wd, prefix=prefix)
         self.started.append(process)
         return process
 

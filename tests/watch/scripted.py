@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, TESTER
+from tests.stub.preloaded import start
 from tests.stub.replies import (
     ANALYST_APPROVED,
     ANALYST_SUMMARY,
@@ -88,16 +88,7 @@ class Scripted:
         }
 
     def start(self, *words: str, prefix: Sequence[str] = (), **settings: str) -> "subprocess.Popen[str]":
-        process = subprocess.Popen(
-            [*prefix, sys.executable, "-m", "quintet", *words],
-            env=self.env | settings,
-            cwd=self.wd,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            encoding="utf-8",
-        )
+        process = start(words, self.env | settings, self.wd, prefix=prefix, with_errors=True)
         self.started.append(process)
         return process
 
@@ -145,8 +136,7 @@ class Scripted:
             process.wait()
             if process.stdout:
                 process.stdout.close()
-        command = [sys.executable, "-m", "quintet", "stop", "--all"]
-        subprocess.run(command, env=self.env, cwd=self.wd, capture_output=True, check=False, timeout=DEADLINE)
+        start(["stop", "--all"], self.env, self.wd).communicate(timeout=DEADLINE)
         shutil.rmtree(self.root, ignore_errors=True)
 
 

@@ -29,7 +29,7 @@ class CannotBeTried(Exception):  # noqa: N818 - reads as what it says
 class Fault:
     """No fault at all; the kinds below change what they need to."""
 
-    prefix: ClassVar[tuple[str, ...]] = ()
+    prefix: ClassVar[tuple[str, ...]] = ("env",)  # the program itself, with all of its start
     strikes: ClassVar[bool] = True
 
     def __init__(self, plan: Plan, project: Scripted) -> None:
