@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tmux chromium demo unit test check dist wheel-test browser e2e soak-real chaos trust fuzz load bench bench-peers screenshots clean
+.PHONY: help setup tmux bubblewrap chromium demo unit test check dist wheel-test browser e2e soak-real chaos trust fuzz load bench bench-peers screenshots clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,7 +23,10 @@ $(READY): pyproject.toml
 setup: $(READY) ## make the virtual environment with everything in it
 
 tmux:
-	@tools/ensure-tmux
+	@tools/ensure-program tmux tmux "tmux 3.2 or later"
+
+bubblewrap:
+	@[ "$$(uname)" != Linux ] || tools/ensure-program bwrap bubblewrap bubblewrap
 
 chromium:
 	@tools/ensure-chromium
@@ -40,7 +43,7 @@ check: $(READY) ## types and style
 unit: $(READY) ## the fast lane, in under 20 seconds: what needs no process, socket or tmux
 	PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 $(BIN)/pytest -q --unit
 
-test: check tmux ## types, style and all tests but those of `make wheel-test`, `make browser` and `make e2e`
+test: check tmux bubblewrap ## types, style and all tests but those of `make wheel-test`, `make browser` and `make e2e`
 	$(BIN)/pytest -q -n 4  # most of them wait for processes, so more workers than cores
 
 dist: $(READY) ## build the wheel and the sdist into dist/
@@ -53,7 +56,7 @@ wheel-test: $(READY) tmux ## build the wheel, install it into an empty environme
 browser: $(READY) tmux chromium ## the dashboard in a real Chromium, installed where it is missing
 	$(BIN)/pytest -q -m browser tests/browser
 
-e2e: $(READY) tmux ## the real agent CLIs, CAO and OpenSpec, installed into .e2e/
+e2e: $(READY) tmux bubblewrap ## the real agent CLIs, CAO and OpenSpec, installed into .e2e/
 	$(BIN)/pytest -q -m e2e tests/e2e
 
 soak-real: $(READY) tmux ## five loops in a row with the real Codex and five with the real Claude Code

@@ -15,6 +15,7 @@ QuintetError                one line for the user, exit code 1
 ├── GitError                git cannot be run, or failed
 ├── NotGuarded              what agents change in a project cannot be watched
 │   └── TooLarge            ... because its snapshot takes too long
+├── SandboxError            agents cannot be confined on this machine
 ├── ServerError             our own terminal server cannot do what was asked of it
 └── ApiError                the terminal server did not do what it was asked
     ├── PassingFault        it cannot be reached, or fails in a way that may pass
@@ -92,6 +93,14 @@ class NotGuarded(QuintetError):  # noqa: N818
 
 class TooLarge(NotGuarded):
     """A snapshot takes longer than it may."""
+
+
+class SandboxError(QuintetError):
+    """Agents cannot be confined on this machine."""
+
+    def __init__(self, found: str, fix: str) -> None:
+        super().__init__(f"SANDBOX=on: {found}; {fix}")
+        self.found, self.fix = found, fix
 
 
 class ServerError(QuintetError):

@@ -78,6 +78,9 @@ class Terminal(BaseModel):
         default=None, description="what the agent did in the last turn, once that has ended; null where nobody knows"
     )
     failure: Failure | None = None
+    sandbox: str | None = Field(
+        default=None, description="the folder that its program has as `.tmp`; null where it is in no sandbox"
+    )
     continues: str | None = Field(default=None, description="the lost terminal whose conversation goes on here")
 
 
@@ -99,6 +102,16 @@ class SessionDetail(BaseModel):
     terminals: list[Terminal]
 
 
+class Sandbox(BaseModel):
+    """What a terminal's program can reach. A path may begin with `~/`, or be relative to the working directory."""
+
+    tmp: str = Field(description="the folder that the program has as `.tmp` in its working directory")
+    write: list[str] = Field(default=[], description="what it may write to beside the working directory")
+    hide: list[str] = Field(default=[], description="what it cannot see, beside the secrets")
+    show: list[str] = Field(default=[], description="what it can read although it would be hidden")
+    network: bool = True
+
+
 class CreateBody(BaseModel):
     """The optional body of a creation."""
 
@@ -106,6 +119,7 @@ class CreateBody(BaseModel):
     env_vars: dict[str, str] | None = Field(default=None, description="variables to add to the program's environment")
     description: str | None = Field(default=None, max_length=1000, description="shown with the terminal")
     initial_message: str | None = Field(default=None, description="the first input, typed when the agent is ready")
+    sandbox: Sandbox | None = Field(default=None, description="without it the program has all rights of its user")
 
 
 class InputBody(BaseModel):

@@ -1,5 +1,6 @@
 """What a provider's package says about its agent CLI, without loading the code that drives it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -25,3 +26,14 @@ class Registration:
     install: str = ""
     """the shell line that installs it"""
     openspec: OpenSpecTool | None = None
+    homes: tuple[str, ...] = ()
+    """the folders that it writes its login, its settings and its history to"""
+    home_variable: str = ""
+    """the variable that names another folder in their place"""
+    own_files: tuple[str, ...] = ()
+    """files of its own beside them; in a sandbox it can only read those"""
+
+    def homes_in(self, env: Mapping[str, str]) -> tuple[str, ...]:
+        """Its folders, as this environment has them."""
+        named = env.get(self.home_variable, "")
+        return (named,) if named else self.homes

@@ -9,4 +9,6 @@ CODEX: Final = Registration(
     program="codex",
     install="npm install -g @openai/codex",
     openspec=OpenSpecTool("codex", (".agents/skills", ".codex/skills"), "~/.codex/prompts/opsx-{}.md"),
+    homes=("~/.codex",),
+    home_variable="CODEX_HOME",
 )

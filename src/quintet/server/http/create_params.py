@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 
 from fastapi import Query
 
-from quintet.api.models import MAX_MESSAGE, CreateBody, TerminalId
+from quintet.api.models import MAX_MESSAGE, CreateBody, Sandbox, TerminalId
 from quintet.errors import ProfileError
 from quintet.providers.registry import find_provider, provider_names
 from quintet.server.names import PREFIX, profile_name, session_name
@@ -77,6 +77,7 @@ def terminal_spec(  # noqa: PLR0917 - FastAPI passes each parameter by its name
         env=env,
         description=body.description or "",
         initial=initial or "",
+        sandbox=_check_sandbox(body.sandbox),
         continues=continues or "",
     )
 
@@ -91,6 +92,17 @@ def check_length(text: str, name: str) -> str:
 def new_session_name(name: str | None) -> str:
     """The name that was asked for, or one that is free."""
     return session_name(name) if name is not None else PREFIX + secrets.token_hex(4)
+
+
+def _check_sandbox(sandbox: Sandbox | None) -> Sandbox | None:
+    """A sandbox whose paths can be given to a program."""
+    if sandbox is None:
+        return None
+    if any(_CONTROL.search(path) for path in (*sandbox.write, *sandbox.hide, *sandbox.show)):
+        raise BadRequest("sandbox: a path has a control character in it")
+    if not sandbox.tmp.startswith("/") or not _directory(sandbox.tmp):
+        raise BadRequest("sandbox: tmp is no absolute path")
+    return sandbox
 
 
 def _directory(text: str | None) -> Path:

@@ -87,6 +87,7 @@ async def _describe(terminal: AgentTerminal) -> models.Terminal:
         start_seconds=terminal.provider.start_seconds if needs_user else None,
         attached=await terminal.tmux.count_viewers() > 0 if needs_user else None,
         failure=models.Failure(**asdict(failure)) if failure is not None else None,
+        sandbox=facts.sandbox or None,
         continues=facts.continues or None,
         usage=report.record.usage if report.record is not None else None,
         actions=terminal.provider.read_actions(terminal.folder, facts.since) if ended else None,

@@ -49,6 +49,8 @@ class Facts:
     """the agent was at rest when the last input was pasted"""
     continues: str = ""
     """the lost terminal whose conversation goes on here"""
+    sandbox: str = ""
+    """the folder that its program has as `.tmp`; empty where it is in no sandbox"""
     description: str = ""
     initial: str = ""
     """the state of the message that came with its creation: pending, delivered or failed"""

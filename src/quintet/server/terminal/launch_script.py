@@ -7,7 +7,7 @@ The script, not the command line, carries the environment, because command lines
 import os
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -27,8 +27,13 @@ def pane_environment(added: Mapping[str, str]) -> dict[str, str]:
     return {**own, **{name: value for name, value in added.items() if name != "QUINTET_TOKEN"}}
 
 
-def write_launch_script(folder: Path, cwd: Path, plan: LaunchPlan, environment: Mapping[str, str]) -> list[str]:
-    """Write the files of a plan and the script that starts it; the answer is the pane's command."""
+def write_launch_script(
+    folder: Path, cwd: Path, plan: LaunchPlan, environment: Mapping[str, str], before: Sequence[str] = ()
+) -> list[str]:
+    """Write the files of a plan and the script that starts it; the answer is the pane's command.
+
+    `before` is a program that starts the plan's.
+    """
     for name, text in plan.files.items():
         files.write(folder / name, text.encode("utf-8", "surrogateescape"))
     lines = ['rm -f -- "$0"', "unset TMUX TMUX_PANE"]
@@ -38,7 +43,7 @@ def write_launch_script(folder: Path, cwd: Path, plan: LaunchPlan, environment: 
         elif _VARIABLE.fullmatch(name) and "\0" not in value:
             lines.append(f"export {name}={shlex.quote(value)}")
     lines.append(f"cd -P -- {shlex.quote(str(cwd))} || exit")  # not by tmux: it takes #(...) in a name as a command
-    lines.append(f"exec {shlex.join(plan.argv)}")
+    lines.append(f"exec {shlex.join([*before, *plan.argv])}")
     script = folder / "launch.sh"
     files.write(script, ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"))
     return ["/bin/sh", str(script)]

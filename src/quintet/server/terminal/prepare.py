@@ -10,6 +10,7 @@ from quintet.providers.base import Launch
 from quintet.server.refusals import BadRequest
 from quintet.server.state_folder import PROJECT, StateFolder
 from quintet.server.terminal.launch_script import pane_environment, write_launch_script
+from quintet.server.terminal.sandbox import sandbox_command
 from quintet.server.terminal.startup import INITIAL
 from quintet.server.terminal.strays import MARK
 from quintet.server.terminal.terminal_spec import TerminalSpec
@@ -53,7 +54,8 @@ async def prepare_terminal(state_folder: StateFolder, session: str, spec: Termin
         files.write(folder / PROJECT, str(spec.cwd).encode("utf-8", "surrogateescape"))
         if spec.initial:
             files.write(folder / INITIAL, spec.initial)
-        command = write_launch_script(folder, spec.cwd, plan, environment)
+        before = await asyncio.to_thread(sandbox_command, state_folder, folder, spec, {**environment, **plan.env})
+        command = write_launch_script(folder, spec.cwd, plan, environment, before)
     except BaseException:
         state_folder.remove_folder(session, terminal_id)
         raise

@@ -11,7 +11,8 @@ from typing import Final, NamedTuple
 
 import psutil
 
-from quintet.processes import PROC, end_processes, started_at
+from quintet.processes import PROC, children_of, end_processes, started_at
+from quintet.sandbox.bubblewrap import PROGRAM
 
 MARK: Final = "QUINTET_TERMINAL"
 """the variable; its value is the terminal's id"""
@@ -47,15 +48,27 @@ def end_strays(terminals: Mapping[str, Owner]) -> dict[str, list[str]]:
 
 
 def _find(terminals: Mapping[str, Owner]) -> Iterator[tuple[str, psutil.Process]]:
+    programs = {terminal: _programs(owner.pid) for terminal, owner in terminals.items()}
     for pid, terminal in _marked():
         owner = terminals.get(terminal)
-        if owner and pid not in (owner.pid, os.getpid()):
+        if owner and pid not in (*programs[terminal], os.getpid()):
             try:
                 process = psutil.Process(pid)
-                if process.status() != psutil.STATUS_ZOMBIE and _is_stray(process, owner):
+                agent = owner._replace(pid=programs[terminal][-1])
+                if process.status() != psutil.STATUS_ZOMBIE and _is_stray(process, agent):
                     yield terminal, process
             except psutil.Error:  # it has ended meanwhile
                 continue
+
+
+def _programs(pid: int) -> list[int]:
+    """The process of a pane; in a sandbox also the first one inside, which adopts what is cut loose, and the agent."""
+    found = [pid]
+    with contextlib.suppress(psutil.Error):
+        if psutil.Process(pid).name() == PROGRAM:
+            for _ in range(2):
+                found += sorted(children_of(found[-1]), key=lambda child: (started_at(child), child))[:1]
+    return found
 
 
 def _is_stray(process: psutil.Process, owner: Owner) -> bool:

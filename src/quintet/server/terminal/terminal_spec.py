@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from quintet.api.models import Sandbox
 from quintet.providers.base import Provider
 
 
@@ -24,5 +25,7 @@ class TerminalSpec:
     description: str = ""
     initial: str = ""
     """the message to type when the agent is ready"""
+    sandbox: Sandbox | None = None
+    """what the program can reach; None: all that its user can"""
     continues: str = ""
     """a lost terminal, whose conversation goes on where the program can do that"""

@@ -112,6 +112,7 @@ class TmuxSession:
             model=spec.model,
             server=os.getpid(),
             continues=spec.continues,
+            sandbox=spec.sandbox.tmp if spec.sandbox else "",
             description=spec.description,
             initial=PENDING if spec.initial else "",
         )

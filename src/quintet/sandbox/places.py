@@ -1,0 +1,126 @@
+"""Which paths of a machine a sandbox lets its program write to, and which it hides."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from quintet import git
+from quintet.errors import GitError
+from quintet.layout import TMP, user_state_folder
+from quintet.sandbox.mounts import TEMPORARY, Access, Mount
+
+SECRETS: Final = (
+    *("~/.ssh", "~/.aws", "~/.gnupg", "~/.config/gh", "~/.netrc", "~/.docker", "~/.kube", "~/.azure"),
+    *("~/.config/gcloud", "~/.config/hub", "~/.config/op", "~/.git-credentials", "~/.config/git/credentials"),
+    *("~/.pypirc", "~/.pgpass", "~/.my.cnf", "~/.vault-token", "~/.terraform.d", "~/.password-store"),
+    *("~/.local/share/keyrings", "~/.kde/share/apps/kwallet", "~/.local/share/kwalletd", "~/.Xauthority"),
+    *("~/.cargo/credentials.toml", "~/.cargo/credentials", "~/.gem/credentials"),
+)
+BROWSERS: Final = (
+    *("~/.mozilla", "~/.config/google-chrome", "~/.config/chromium", "~/.config/BraveSoftware"),
+    *("~/.config/microsoft-edge", "~/.config/vivaldi", "~/.config/opera", "~/.thunderbird"),
+    *("~/.cache/mozilla", "~/.cache/google-chrome", "~/.cache/chromium", "~/.cache/BraveSoftware"),
+    *("~/snap/firefox", "~/snap/chromium", "~/.var/app"),
+)
+OTHER_AGENTS: Final = (
+    *("~/.gemini", "~/.qwen", "~/.cursor", "~/.aider", "~/.config/github-copilot", "~/.copilot", "~/.kiro"),
+    *("~/.config/opencode", "~/.local/share/opencode", "~/.continue", "~/.codeium", "~/.config/goose"),
+)
+"""the folders of agent CLIs that Quintet does not drive"""
+WAYS_OUT: Final = (
+    *("/run/docker.sock", "/run/podman", "/run/containerd", "/run/dbus", "/run/systemd/private"),
+    *("/run/screen", "/run/tmux", "/run/user"),
+)
+"""sockets of services that would start a program outside for whoever asks"""
+CACHES: Final = (
+    *("~/.cache", "~/.npm", "~/.local/share/pnpm", "~/.yarn", "~/.bun/install/cache", "~/.deno"),
+    *("~/.cargo/registry", "~/.cargo/git", "~/go/pkg", "~/.gradle", "~/.m2/repository", "~/.ivy2", "~/.sbt"),
+    *("~/.nuget", "~/.gem", "~/.bundle", "~/.pub-cache", "~/.conan2", "~/.julia"),
+)
+_CACHE_VARIABLES: Final = ("XDG_CACHE_HOME", "npm_config_cache", "PIP_CACHE_DIR", "UV_CACHE_DIR", "GOMODCACHE")
+_OF_WORKTREES: Final = ("objects", "refs", "logs", "lfs")
+"""what a worktree writes to of the repository that it belongs to"""
+_RUN_OUTSIDE: Final = ("config", "config.worktree", "hooks")
+"""what of a git directory names programs that git starts, also when the user calls it"""
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """Paths beside those that every sandbox has. They may begin with `~/`, or be relative to the work tree."""
+
+    write: Sequence[str] = ()
+    hide: Sequence[str] = ()
+    show: Sequence[str] = ()
+    """to be seen although they would be hidden"""
+
+
+@dataclass(frozen=True)
+class SandboxPlaces:
+    """The folders that a sandbox is about."""
+
+    tree: Path
+    scratch: Path
+    """the program's own folder for temporary files"""
+    tmp: Path | None = None
+    """what the program has as `.tmp` in the work tree"""
+    homes: Sequence[str] = ()
+    """what the program writes to by itself"""
+    foreign: Sequence[str] = ()
+    """what belongs to other programs and is none of its business"""
+    own: Sequence[Path] = ()
+    """more folders of ours to write to"""
+    wishes: Wishes = Wishes()
+
+    def mounts(self, env: Mapping[str, str]) -> list[Mount]:
+        """All mounts; of two for one path the later one counts."""
+        home = Path(env.get("HOME") or Path.home())
+        caches = (*CACHES, *(env[name] for name in _CACHE_VARIABLES if env.get(name, "").startswith("/")))
+        hidden = (*SECRETS, *BROWSERS, *OTHER_AGENTS, *WAYS_OUT, env.get("SSH_AUTH_SOCK", ""), *self.foreign)
+        return [
+            *_mounts(["~"], Access.READ, home, self.tree),  # where it is in the folder for temporary files
+            *_mounts(caches, Access.WRITE, home, self.tree),
+            *_mounts(hidden, Access.HIDDEN, home, self.tree),
+            *_mounts([env.get("XDG_RUNTIME_DIR", "")], Access.FRESH, home, self.tree),
+            *_mounts([str(user_state_folder())], Access.HIDDEN, home, self.tree),
+            *(Mount(real(path), Access.WRITE, real(self.scratch)) for path in (TEMPORARY, Path("/var/tmp"))),  # noqa: S108
+            *_mounts(self.homes, Access.WRITE, home, self.tree),
+            *_mounts(self.wishes.hide, Access.HIDDEN, home, self.tree),
+            *_mounts(self.wishes.show, Access.READ, home, self.tree),
+            *_mounts(self.wishes.write, Access.WRITE, home, self.tree),
+            *_git_mounts(self.tree),
+            Mount(real(self.tree), Access.WRITE),
+            *(Mount(real(path), Access.WRITE) for path in self.own),
+            *([Mount(real(self.tree) / TMP, Access.WRITE, real(self.tmp))] if self.tmp else []),
+        ]
+
+
+def real(path: Path) -> Path:
+    """A path without links in it."""
+    return Path(os.path.realpath(path))  # unlike resolve(), no RuntimeError where links go in a circle
+
+
+def _mounts(paths: Iterable[str], access: Access, home: Path, tree: Path) -> Iterator[Mount]:
+    """Mounts for those paths that exist."""
+    for text in filter(None, paths):
+        path = real(home / text[2:] if text.startswith("~/") else home if text == "~" else tree / text)
+        if os.path.exists(path) and path != path.parent:  # noqa: PTH110 - Path.exists() raises where it may not look
+            yield Mount(path, access, is_file=not path.is_dir())
+
+
+def _git_mounts(tree: Path) -> Iterator[Mount]:
+    """What git has to write to beside the work tree, and what nobody may change of that."""
+    try:
+        said = git.run(tree, "rev-parse", "--git-dir", "--git-common-dir", "--show-toplevel").text.split("\n")
+    except GitError:  # no repository, or one that git does not trust
+        return
+    own, common, top = (real(tree / line) for line in said[:3])
+    yield from (Mount(path, Access.READ) for path in (top, common))  # where they are in the folder for temporary files
+    parts = [own] if own == common else [own, *(common / name for name in _OF_WORKTREES)]
+    for part in parts:
+        if part.is_dir():
+            yield Mount(part, Access.WRITE)
+    for path in (folder / name for folder in {own, common} for name in _RUN_OUTSIDE):
+        if path.exists():
+            yield Mount(real(path), Access.READ, is_file=path.is_file())

@@ -1,0 +1,225 @@
+"""A terminal in a sandbox of the real bubblewrap: what its program can read, write and end."""
+
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from quintet.processes import has_ended
+from tests.guard.projects import git
+from tests.sandbox.need import need_bubblewrap
+from tests.server.rig import Rig, until
+
+
+class Boxed:
+    """A server, a home with secrets in it, and a project, whose terminals are in sandboxes."""
+
+    def __init__(self, rig: Rig) -> None:
+        self.rig = rig
+        self.home, self.tmp = rig.root / "home", rig.root / "role"
+        for folder in (self.home / ".ssh", self.home / ".codex", self.tmp / "agent-responses"):
+            folder.mkdir(parents=True)
+        (self.home / ".ssh" / "id_ed25519").write_text("the key")
+        (self.home / ".netrc").write_text("the password")
+        (self.home / ".codex" / "auth.json").write_text("the login")
+        (self.home / "notes.txt").write_text("the notes")
+        git(rig.wd, "init", "--quiet")
+
+    def terminal(self, turns: Sequence[Any], session: str = "t", **sandbox: Any) -> str:
+        """A terminal whose agent follows these turns."""
+        part = [
+            turn if isinstance(turn, list) else [{"run": turn}, {"reply": "{exit_code}: {output}"}] for turn in turns
+        ]
+        params = {**self.rig.wish(part), "session_name": session}
+        shown = [params["args"][1], *sandbox.pop("show", ())]
+        body = {"env_vars": {"HOME": str(self.home)}, "sandbox": {"tmp": str(self.tmp), "show": shown, **sandbox}}
+        answer = self.rig.http.post("/sessions", params=params, json=body)
+        assert answer.status_code == 201, answer.text
+        terminal = str(answer.json()["id"])
+        self.rig.until(terminal, "idle", "error")
+        return terminal
+
+    def run(self, *commands: str, **sandbox: Any) -> list[str]:
+        """What came of shell commands that an agent was told to run, each as `EXIT CODE: OUTPUT`."""
+        terminal = self.terminal(commands, **sandbox)
+        return [self.rig.ask(terminal, "go") for _ in commands]
+
+    def fails(self, *commands: str, **sandbox: Any) -> dict[str, str]:
+        """Of some commands those that have succeeded, with what they said."""
+        return {
+            command: said
+            for command, said in zip(commands, self.run(*commands, **sandbox), strict=True)
+            if said.startswith("0:")
+        }
+
+
+@pytest.fixture
+def boxed(rig: Rig) -> Boxed:
+    need_bubblewrap()
+    return Boxed(rig)
+
+
+def test_only_what_the_work_needs_can_be_written(boxed: Boxed) -> None:
+    more = boxed.rig.root / "more"
+    more.mkdir()
+    (boxed.home / ".cache").mkdir()
+    allowed = (
+        "echo 1 > made.txt",
+        "git config user.name >/dev/null; git -c user.name=A -c user.email=a@b commit --allow-empty -qm one",
+        "echo 1 > .tmp/agent-responses/answer.md",
+        "echo 1 > /tmp/own && echo 1 > /var/tmp/own2 && test $TMPDIR = /tmp",
+        "echo 1 > ~/.cache/some",
+        f"echo 1 > {more}/some",
+    )
+    assert [said.split(":")[0] for said in boxed.run(*allowed, write=[str(more)])] == ["0"] * len(allowed)
+    assert (boxed.rig.wd / "made.txt").exists()
+    assert (boxed.tmp / "agent-responses" / "answer.md").exists(), "the role's own folder is its .tmp"
+    assert not Path("/tmp/own").exists()
+    assert not Path("/var/tmp/own2").exists()
+    assert list(more.iterdir())
+
+    refused = (
+        "echo 1 > ~/notes.txt",
+        "echo 1 > ~/new.txt",
+        "echo 1 > ~/.bashrc",
+        f"echo 1 > {boxed.rig.root}/beside.txt && cat {boxed.rig.root}/beside.txt && false",
+        "echo 1 > /etc/made-by-an-agent",
+        "git config core.fsmonitor 'touch pwned'",
+        "echo 1 > .git/hooks/pre-commit",
+        "rm -r ~/.ssh",
+        "mount -o remount,rw /",
+        "umount .tmp",
+    )
+    assert boxed.fails(*refused, session="u") == {}
+    assert (boxed.home / "notes.txt").read_text() == "the notes"
+    assert not (boxed.rig.root / "beside.txt").exists()
+
+
+def test_secrets_and_the_servers_own_files_cannot_be_seen(boxed: Boxed) -> None:
+    state = boxed.rig.state_folder
+    refused = (
+        "cat ~/.ssh/id_ed25519",
+        "cat ~/.netrc | grep .",
+        "cat ~/.codex/auth.json",
+        "cat .tmp/server.json",
+        f"ls {state.sockets}",
+        f"tmux -S {state.socket('cao-t')} list-panes -a",
+        f"ls {boxed.rig.root}/x.json",
+        f"ls {os.environ['XDG_STATE_HOME']}/quintet/records",
+        "cat .env",
+    )
+    for path in (Path(os.environ["XDG_STATE_HOME"]) / "quintet" / "records", boxed.rig.wd / ".tmp"):
+        path.mkdir(parents=True)
+    (boxed.rig.wd / ".tmp" / "server.json").write_text("the token")
+    (boxed.rig.wd / ".env").mkdir()
+    assert boxed.fails(*refused, hide=[".env/../.env"]) == {}
+    shown = boxed.run("cat ~/.ssh/id_ed25519", "cat ~/notes.txt", session="u", show=["~/.ssh", "~/notes.txt"])
+    assert shown == ["0: the key", "0: the notes"]
+
+
+def test_a_home_that_is_a_link_is_the_same(boxed: Boxed) -> None:
+    real = boxed.rig.root / "real-home"
+    boxed.home.rename(real)
+    boxed.home.symlink_to(real)
+    assert boxed.fails("cat ~/.ssh/id_ed25519", f"cat {real}/.ssh/id_ed25519", f"echo 1 > {real}/new") == {}
+
+
+def test_no_process_outside_can_be_seen_or_ended(boxed: Boxed) -> None:
+    outside = subprocess.Popen(["sleep", "3001"])
+    try:
+        assert boxed.fails(f"kill {outside.pid}", f"ls /proc/{os.getpid()}/status", "pgrep -x sleep") == {}
+        assert outside.poll() is None
+    finally:
+        outside.kill()
+        outside.wait()
+
+
+def test_the_network_can_be_taken_away(boxed: Boxed) -> None:
+    port = boxed.rig.server.url.rpartition(":")[2]
+    reach = f"python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}))'"
+    assert boxed.run(reach)[0].startswith("0:")
+    assert boxed.fails(reach, session="u", network=False) == {}
+
+
+def below(pid: int) -> list[psutil.Process]:
+    return psutil.Process(pid).children(recursive=True)
+
+
+def pane_pid(rig: Rig, terminal: str) -> int:
+    pane = rig.pane(terminal)
+    return int(rig.tmux("display-message", "-p", "-t", pane, "#{pane_pid}"))
+
+
+LOOSE = "setsid sh -c 'sleep 3002' </dev/null >/dev/null 2>&1 &"
+
+
+@pytest.mark.parametrize("way", ["delete", "kill-pane", "kill-server", "exit"])
+def test_everything_inside_ends_with_the_terminal(boxed: Boxed, way: str) -> None:
+    rig = boxed.rig
+    terminal = boxed.terminal([LOOSE, [{"exit": 3}]])
+    rig.ask(terminal, "go")
+    inside = until(lambda: below(pane_pid(rig, terminal)), lambda found: any(one.name() == "sleep" for one in found))
+    match way:
+        case "delete":
+            rig.http.delete(f"/terminals/{terminal}")
+        case "exit":
+            rig.send(terminal, "go")
+            assert rig.until(terminal, "error")["reason"] == "its program has exited with code 3"
+        case _:
+            rig.tmux(way)
+    until(lambda: [one for one in inside if not has_ended(one.pid)], lambda left: not left)
+
+
+def test_what_a_turn_leaves_running_is_found_in_a_sandbox_too(boxed: Boxed) -> None:
+    rig = boxed.rig
+    terminal = boxed.terminal([LOOSE])
+    rig.send(terminal, "go", dispatch_id="one")
+    rig.until(terminal, "completed")
+    pid = pane_pid(rig, terminal)
+    until(lambda: below(pid), lambda found: any(one.name() == "sleep" for one in found))
+    ended = rig.http.post("/sessions/cao-t/strays").json()["ended"]
+    assert ["sleep 3002" in command for command in ended[terminal]].count(True) >= 1
+    assert rig.status(terminal) == "completed", "the agent and its sandbox go on"
+    assert not [one for one in below(pid) if one.name() == "sleep"]
+    assert rig.http.post("/sessions/cao-t/strays").json()["ended"] == {}
+
+
+def test_a_terminal_tells_of_its_sandbox_also_after_a_restart(boxed: Boxed) -> None:
+    rig = boxed.rig
+    terminal = boxed.terminal(["true"])
+    assert rig.get(terminal)["sandbox"] == str(boxed.tmp)
+    rig.restart()
+    assert rig.get(terminal)["sandbox"] == str(boxed.tmp)
+    assert rig.get(rig.terminal(session="u"))["sandbox"] is None
+
+
+def test_a_terminal_with_job_control_and_a_pty(boxed: Boxed) -> None:
+    said = boxed.run(
+        "python3 -c 'import pty; print(pty.spawn([\"true\"]))'",
+        "bash -c 'set -m; sleep 100 & jobs; kill %1' | grep Running",
+        "tmux -L q new-session -d 'sleep 100' && tmux -L q kill-server",
+    )
+    assert [one.split(":")[0] for one in said] == ["0", "0", "0"], said
+
+
+@pytest.mark.parametrize(
+    ("sandbox", "told"),
+    [({"tmp": "relative"}, "tmp"), ({"tmp": "/does/not/exist"}, "exist"), ({"tmp": "/", "write": ["a\nb"]}, "control")],
+)
+def test_a_sandbox_that_makes_no_sense_is_refused(boxed: Boxed, sandbox: dict[str, Any], told: str) -> None:
+    answer = boxed.rig.http.post("/sessions", params=boxed.rig.wish(), json={"sandbox": sandbox})
+    assert answer.status_code == 400
+    assert told in answer.json()["detail"]
+    assert boxed.rig.state_folder.session_names() == []
+
+
+def test_without_bubblewrap_nothing_is_started(boxed: Boxed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(boxed.home))
+    answer = boxed.rig.http.post("/sessions", params=boxed.rig.wish(), json={"sandbox": {"tmp": str(boxed.tmp)}})
+    assert answer.status_code == 400
+    assert "bubblewrap is not installed" in answer.json()["detail"]
+    assert boxed.rig.state_folder.session_names() == []
