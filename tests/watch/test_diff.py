@@ -121,6 +121,18 @@ def test_a_look_leaves_index_objects_and_work_tree_as_they_are(tree: Tree) -> No
     assert everything() == before
 
 
+def test_a_change_in_the_second_in_which_the_index_was_written(tree: Tree) -> None:
+    long_ago = (1_000_000_000, 1_000_000_000)
+    tree.git("config", "core.trustctime", "false")
+    tree.write({"a": b"1\n"})
+    os.utime(tree.wd / "a", long_ago)
+    run = tree.begin({})
+    os.utime(tree.wd / ".git/index", long_ago)
+    tree.write({"a": b"2\n"})
+    os.utime(tree.wd / "a", long_ago)
+    assert summary(diff_now(tree.wd, run)) == {"a": ("", 1, 1)}
+
+
 def test_no_program_that_a_repository_names_is_run(tree: Tree) -> None:
     run = tree.begin({".gitattributes": b"* diff=evil filter=evil\n", "a": b"1\n"})
     touch = f"touch '{tree.wd}/.git/ran'; cat"

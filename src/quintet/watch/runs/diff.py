@@ -73,9 +73,7 @@ def diff_now(tree: Path, run: Run) -> Diff:
         with tempfile.TemporaryDirectory(prefix="quintet-diff-") as scratch:
             index = Path(scratch, "index")
             env = {"GIT_INDEX_FILE": str(index), **_config_variables()}
-            own = tree / git.run(tree, "rev-parse", "--git-path", "index").text
-            with suppress(FileNotFoundError), files.reading(own) as source:
-                files.copy(source, index)
+            _copy_index(tree, index)
             # a file of which only the time is another one would be listed without this
             git.run(tree, "update-index", "-q", "--refresh", env=env, check=False)
             left_out = _add_new_files(tree, env)
@@ -85,6 +83,15 @@ def diff_now(tree: Path, run: Run) -> Diff:
                 return _within_bounds(out.read(_MOST_READ), left_out, cut=bool(out.read(1)))
     except (GitError, OSError) as error:
         return Diff(note=f"What has changed is not known: {one_line(str(error))}")
+
+
+def _copy_index(tree: Path, target: Path) -> None:
+    """Copy the index with its time, by which git knows the files that were changed in the moment it was written."""
+    own = tree / git.run(tree, "rev-parse", "--git-path", "index").text
+    with suppress(FileNotFoundError), files.reading(own) as source:
+        files.copy(source, target)
+        written = os.fstat(source.fileno()).st_mtime_ns
+        os.utime(target, ns=(written, written))
 
 
 def _config_variables() -> dict[str, str]:
