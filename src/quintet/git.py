@@ -10,11 +10,12 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
+from quintet import files
 from quintet.command import end_group
 from quintet.errors import GitError
 
@@ -121,6 +122,15 @@ def answer(folder: Path, *arguments: str) -> str | None:
         return run(folder, *arguments).out.decode("utf-8", "replace").removesuffix("\n")
     except GitError:
         return None
+
+
+def copy_index(folder: Path, target: Path) -> None:
+    """Copy the index with its time, by which git knows the files that were changed in the second it was written in."""
+    own = folder / run(folder, "rev-parse", "--git-path", "index").text
+    with suppress(FileNotFoundError), files.reading(own) as source:
+        files.copy(source, target)
+        written = os.fstat(source.fileno()).st_mtime_ns
+        os.utime(target, ns=(written, written))
 
 
 def is_repository(folder: Path) -> bool:

@@ -158,6 +158,13 @@ def test_uncommitted_changes_go_along_as_a_commit(checkout: Path) -> None:
     assert (made.tree / "README.md").read_text() == "Mine.\n"
 
 
+def test_a_change_in_the_second_in_which_the_index_was_written_goes_along(checkout: Path) -> None:
+    sh(checkout, "git config core.trustctime false; echo 1 > a; touch -d 2001-01-01 a; git add a; git commit -qm a")
+    sh(checkout, "touch -d 2001-01-01 .git/index; echo 2 > a; touch -d 2001-01-01 a")
+    made = create(settings(checkout, workspace_changes=True), TITLE)
+    assert (made.tree / "a").read_text() == "2\n"
+
+
 def test_without_changes_there_is_no_commit_for_them(checkout: Path) -> None:
     made = create(settings(checkout, workspace_changes=True), TITLE)
     assert made.start == made.base

@@ -66,6 +66,9 @@ def test_a_run_works_on_a_branch_and_leaves_the_checkout_alone(project: Scripted
 
     assert run in project.call("runs")[1]
     assert "PASS" in project.call("status", run)[1]
+    code, patch = project.call("diff", run)
+    assert code == 0, patch
+    assert ("+done" in patch, "KEY=1" in patch) == (True, False), "what was copied into it is no change of the run"
     assert str(tree) in project.call("report", run)[1]
     code, output = project.call("discard")
     assert code == 1
@@ -81,6 +84,7 @@ def test_a_run_works_on_a_branch_and_leaves_the_checkout_alone(project: Scripted
     assert project.git("worktree", "list").count("\n") == 0
     code, output = project.call("runs")
     assert run in output, "its archive is kept"
+    assert project.call("diff", run) == (0, patch), "and its diff"
     assert (project.wd / ".tmp" / run / "report.md").exists()
 
 

@@ -133,9 +133,7 @@ def _commit_changes(repository: Repository, base: str) -> str:
     """A commit of what is not committed in the checkout, made beside its index; the base where nothing is."""
     with tempfile.TemporaryDirectory() as folder:
         index = Path(folder) / "index"
-        found = git.run(repository.top, "rev-parse", "--path-format=absolute", "--git-path", "index").text
-        if Path(found).exists():
-            files.duplicate(Path(found), index)
+        git.copy_index(repository.top, index)
         env = {"GIT_INDEX_FILE": str(index)}
         git.run(
             repository.top, "add", "--all", "--", ":/", f":(exclude,top)**/{TMP}/**", NOT_TMP, env=env, seconds=SECONDS

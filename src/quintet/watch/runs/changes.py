@@ -16,6 +16,7 @@ from quintet.errors import GitError
 from quintet.layout import CHANGES, NOT_TMP
 from quintet.loop.record.run_record import recorded
 from quintet.watch.runs.model import GONE, RUNNING, Run
+from quintet.workspace.worktrees import worktree_at
 
 _MOST: Final = 500
 _LARGEST: Final = 2_000_000
@@ -75,8 +76,8 @@ def changes_now(wd: Path, run: Run) -> Changes:
         return Changes(note=reason)
     start = run.start_commit
     try:
-        new = git.run(wd, "ls-files", "--others", "--exclude-standard", "-z", "--", ".", NOT_TMP).parts
-        found = [*_tracked(wd, start), *(FileChange(path, "new", *_line_counts(wd / path)) for path in new)]
+        new = (FileChange(path, "new", *_line_counts(wd / path)) for path in new_files(wd))
+        found = [*_tracked(wd, start), *new]
     except GitError as error:
         return Changes(note=f"What has changed is not known: {error}")
     found = [replace(change, path=_printable(change.path)) for change in found]
@@ -94,6 +95,14 @@ def start_unknown(wd: Path, run: Run) -> str:
     if not git.is_hash(start) or git.answer(wd, "cat-file", "-e", f"{start}^{{commit}}") is None:
         return f"The start commit {start[:12]} is not in this repository."
     return ""
+
+
+def new_files(wd: Path) -> list[str]:
+    """The files that git does not know yet, without those that were copied into the worktree of a run."""
+    worktree = worktree_at(wd)
+    copied = worktree.included if worktree else ()
+    found = git.run(wd, "ls-files", "--others", "--exclude-standard", "-z", "--", ".", NOT_TMP).parts
+    return [path for path in found if path not in copied]
 
 
 def _tracked(wd: Path, start: str) -> list[FileChange]:

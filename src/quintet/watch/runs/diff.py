@@ -12,7 +12,7 @@ from quintet import files, git
 from quintet.errors import GitError
 from quintet.layout import CHANGES_PATCH, NOT_TMP
 from quintet.loop.record.run_record import recorded
-from quintet.watch.runs.changes import is_over, start_unknown
+from quintet.watch.runs.changes import is_over, new_files, start_unknown
 from quintet.watch.runs.formatting import one_line
 from quintet.watch.runs.model import Run
 from quintet.watch.runs.patches import parse_file, split_patch
@@ -73,7 +73,7 @@ def diff_now(tree: Path, run: Run) -> Diff:
         with tempfile.TemporaryDirectory(prefix="quintet-diff-") as scratch:
             index = Path(scratch, "index")
             env = {"GIT_INDEX_FILE": str(index), **_config_variables()}
-            _copy_index(tree, index)
+            git.copy_index(tree, index)
             # a file of which only the time is another one would be listed without this
             git.run(tree, "update-index", "-q", "--refresh", env=env, check=False)
             left_out = _add_new_files(tree, env)
@@ -83,15 +83,6 @@ def diff_now(tree: Path, run: Run) -> Diff:
                 return _within_bounds(out.read(_MOST_READ), left_out, cut=bool(out.read(1)))
     except (GitError, OSError) as error:
         return Diff(note=f"What has changed is not known: {one_line(str(error))}")
-
-
-def _copy_index(tree: Path, target: Path) -> None:
-    """Copy the index with its time, by which git knows the files that were changed in the moment it was written."""
-    own = tree / git.run(tree, "rev-parse", "--git-path", "index").text
-    with suppress(FileNotFoundError), files.reading(own) as source:
-        files.copy(source, target)
-        written = os.fstat(source.fileno()).st_mtime_ns
-        os.utime(target, ns=(written, written))
 
 
 def _config_variables() -> dict[str, str]:
@@ -104,7 +95,7 @@ def _config_variables() -> dict[str, str]:
 
 def _add_new_files(tree: Path, env: Mapping[str, str]) -> list[str]:
     """Enter the files that git does not know into the index that `env` names; returns those that find no room."""
-    names = git.run(tree, "ls-files", "--others", "--exclude-standard", "-z", "--", ".", NOT_TMP).parts
+    names = new_files(tree)
     empty = git.run(tree, "hash-object", "--stdin", env=env).text if names else ""
     prefix = git.run(tree, "rev-parse", "--show-prefix").text
     left_out, entries, room = [], [], MOST_BYTES
