@@ -81,6 +81,7 @@ bench: $(READY) tmux ## measure; the figures are in docs/benchmarks.md
 	$(BIN)/python -m tools.bench_screens
 	$(BIN)/python tools/bench_watch.py
 	$(BIN)/python tools/bench_guard.py
+	$(BIN)/python -m tools.bench_handoffs
 
 bench-peers: $(READY) tmux ## Quintet's terminal server and CAO 2.5.4 side by side
 	$(BIN)/python tools/bench_peers.py

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from quintet import files
-from quintet.command import end_group
+from quintet.command import end_group, wait
 from quintet.errors import GitError
 
 SECONDS: Final = 30.0
@@ -104,7 +104,7 @@ def run(
         except OSError as error:
             raise GitError(f"git cannot be run in {folder}: {error.strerror}") from error
         try:
-            process.wait(seconds)
+            wait(process, seconds)
         except subprocess.TimeoutExpired as error:
             raise GitError(f"git {arguments[0]} in {folder} did not end within {seconds:.0f} s") from error
         finally:

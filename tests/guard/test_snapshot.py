@@ -5,6 +5,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 from quintet import git as leaf
 from quintet.errors import NotGuarded, TooLarge
-from quintet.guard import Area, Change, Store, compare, finish, load, take
+from quintet.guard import Area, Change, Store, compare, finish, load, look, save, take
 from quintet.guard.store import Deadline, Entry
 from tests.guard.projects import EVERYTHING, NOTHING, OPENSPEC, Project, git, make, state
 
@@ -87,6 +88,114 @@ def test_a_file_as_young_as_its_snapshot_is_read_again(project: Project, monkeyp
     read = observed(project.store, monkeypatch)
     project.changes()
     assert str(project.tree / "run.sh") in read
+
+
+# -- what a comparison has seen, as the next snapshot
+
+
+def honest_work(project: Project) -> None:
+    project.write("src/main.c", "mended\n")
+    project.write("new/deep/file.c", "new\n")
+    (project.tree / "run.sh").unlink()
+    (project.tree / "empty/in/it").mkdir(parents=True)
+
+
+def test_what_was_seen_is_the_snapshot_that_would_be_taken(project: Project) -> None:
+    before = project.take()
+    honest_work(project)
+    seen = look(before, project.store)
+    assert seen.complete
+    save(seen, project.store, "next")
+    kept, taken = load(project.store, "next"), project.take()
+    assert kept == seen
+    assert kept == replace(taken, time=seen.time, table=seen.table)
+
+
+NEEDS_MORE: dict[str, Callable[[Project], object]] = {
+    "an ignore file": lambda project: project.write(".gitignore", "*.log\n"),
+    "a new ignore file": lambda project: project.write("src/.gitignore", "*.log\n"),
+    "rules of the repository": lambda project: project.write(".git/info/exclude", "*.log\n"),
+    "the index": lambda project: project.git("add", "notes"),
+    "a commit": lambda project: project.git("commit", "--quiet", "--all", "--message", "more"),
+    "a branch": lambda project: project.git("branch", "other"),
+    "HEAD": lambda project: project.git("checkout", "--quiet", "--detach"),
+    "a ref that is not guarded": lambda project: project.git("update-ref", "refs/remotes/x/main", "HEAD"),
+    "the config": lambda project: project.git("config", "core.ignoreCase", "true"),
+    "a nested repository": lambda project: git(project.tree, "init", "--quiet", "nested"),
+}
+
+
+@pytest.mark.parametrize("what", NEEDS_MORE)
+def test_after_more_than_files_a_new_snapshot_is_needed(project: Project, what: str) -> None:
+    before = project.take()
+    NEEDS_MORE[what](project)
+    assert not look(before, project.store).complete
+
+
+def test_a_file_that_was_too_much_to_read_needs_a_new_snapshot(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = project.take()
+    monkeypatch.setattr("quintet.guard.snapshot._ROOM", 10)
+    project.write("large", "more than ten bytes")
+    assert not look(before, project.store).complete
+
+
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The git commands that are run from now on."""
+    real, words = leaf.run, list[str]()
+
+    def run(folder: Path, *arguments: str, **options: Any) -> leaf.GitResult:
+        words.append(next(word for word in arguments if word.isalpha() or word in ("ls-files", "for-each-ref")))
+        return real(folder, *arguments, **options)
+
+    monkeypatch.setattr("quintet.git.run", run)
+    return words
+
+
+def test_a_quiet_turn_asks_git_once(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = project.take()
+    words = asked(monkeypatch)
+    seen = look(before, project.store)
+    save(seen, project.store, "next")
+    assert words == ["ls-files"]
+
+
+def test_protected_files_with_wildcards_are_listed_by_git(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.protect = ("build/*.o", "notes", "build/none", "./run.sh")
+    before = project.take()
+    assert "build/out.o" in before.files
+    assert "notes/untracked.txt" in before.files
+    words = asked(monkeypatch)
+    look(before, project.store)
+    assert words == ["ls-files", "ls-files"]
+
+
+def test_what_is_behind_a_protected_link_is_not_walked(project: Project, tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/file").write_text("x")
+    project.protect = ("linked/**",)
+    (project.tree / "linked").symlink_to(tmp_path / "outside")
+    before = project.take()
+    assert [name for name in before.files if name.startswith("linked")] == ["linked"]
+
+
+def link_elsewhere(project: Project, tmp_path: Path) -> None:
+    (project.tree / ".git/refs/heads").rename(tmp_path / "heads")
+    (project.tree / ".git/refs/heads").symlink_to(tmp_path / "heads")
+
+
+@pytest.mark.parametrize("where", ["in files", "packed", "behind a link"])
+def test_a_ref_is_seen_wherever_git_keeps_it(project: Project, where: str, tmp_path: Path) -> None:
+    project.git("commit", "--quiet", "--allow-empty", "--message", "two")
+    if where == "packed":
+        project.git("pack-refs", "--all")
+    if where == "behind a link":
+        link_elsewhere(project, tmp_path)
+    project.take()
+    assert project.kinds() == set()
+    project.git("update-ref", "refs/heads/side", "main")
+    assert project.kinds() == {"ref changed refs/heads/side"}
 
 
 def test_a_snapshot_that_takes_too_long(project: Project) -> None:

@@ -1,15 +1,16 @@
 """Snapshots of a project's work tree and repository, what changed since one, and the exact undo of it.
 
 `Store` is a private folder that keeps snapshots. `take` makes one, `look` scans the project again by the rules of an
-earlier one, `compare` lists what differs, `Rules.split` says what of it a role may do, `undo` takes the rest back and
-`finish` completes an undo that was killed; `keep` only writes changes down as a patch.
+earlier one, and `save` keeps what that has seen. `compare` lists what differs, `Rules.split` says what of it a role may
+do, `undo` takes the rest back and `finish` completes an undo that was killed; `keep` only writes changes down as a
+patch.
 """
 
 from quintet.guard.archive import keep
 from quintet.guard.changes import Area, Change, compare
 from quintet.guard.globs import matches
 from quintet.guard.rules import Rules, Split
-from quintet.guard.snapshot import Snapshot, load, look, take
+from quintet.guard.snapshot import Snapshot, load, look, save, take
 from quintet.guard.store import Entry, Store
 from quintet.guard.undo import Undone, finish, undo
 
@@ -28,6 +29,7 @@ __all__ = [
     "load",
     "look",
     "matches",
+    "save",
     "take",
     "undo",
 ]

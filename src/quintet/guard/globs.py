@@ -18,6 +18,12 @@ def may_match_below(folder: str, globs: tuple[str, ...]) -> bool:
     return any(part.startswith(folder) or folder.startswith(part) for part in fixed)
 
 
+def named_path(glob: str) -> str:
+    """The file or folder that a glob names as a whole, without a slash at its end; empty where it has wildcards."""
+    path = glob.removeprefix("./").removesuffix("/**").strip("/")
+    return "" if _WILD.search(path) or "\\" in path or ".." in path.split("/") else path
+
+
 @lru_cache
 def _pattern(globs: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{_translated(glob)})(?:/.*)?" for glob in globs), re.DOTALL)

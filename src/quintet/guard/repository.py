@@ -116,6 +116,18 @@ def git_files(place: Place) -> dict[str, list[str]]:
     return {"git": own, "common": shared, "top": [".git"]}
 
 
+def ref_files(place: Place) -> list[str]:
+    """The names of the files that git keeps refs in, relative to the shared git folder."""
+    own = os.path.relpath(place.git_dir, place.common)
+    names = ("refs", "packed-refs", "reftable", *((f"{own}/refs", f"{own}/reftable") if own != "." else ()))
+    return [found for name in names for found in _below(place.common, name)]
+
+
+def is_usable(place: Place) -> bool:
+    """Whether the folders are there without which git takes a folder for no repository."""
+    return all(os.access(f"{place.common}/{name}", os.X_OK) for name in ("objects", "refs"))
+
+
 def _below(folder: str, name: str) -> Iterator[str]:
     try:
         with os.scandir(f"{folder}/{name}") as entries:

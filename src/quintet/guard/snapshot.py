@@ -15,7 +15,7 @@ from typing import Any, Final
 from quintet import files, git
 from quintet.errors import GitError, NotGuarded
 from quintet.guard import ignores, repository
-from quintet.guard.globs import matches, may_match_below
+from quintet.guard.globs import matches, may_match_below, named_path
 from quintet.guard.repository import Place
 from quintet.guard.store import Content, Deadline, Entry, Store
 from quintet.layout import GITIGNORE, TMP
@@ -63,6 +63,8 @@ class Snapshot:
     head: str = ""
     refs: dict[str, str] | None = None
     """None where git cannot read the repository"""
+    ref_files: dict[str, Entry] = field(default_factory=dict, compare=False)
+    """by path relative to the shared git folder; not stored"""
     staged: bytes = b""
     nested: dict[str, str] = field(default_factory=dict)
     """the state of submodules and nested repositories, by path relative to the top"""
@@ -75,6 +77,8 @@ class Snapshot:
     """folders in which no file is that counts, with a slash at the end: an undo does not remove them"""
     table: str = ""
     """the file of the store that has `files` and `elsewhere`; empty where they are not stored"""
+    complete: bool = field(default=False, compare=False)
+    """nothing that a new snapshot would have is missing: since the earlier one only files have changed"""
 
 
 def take(
@@ -101,10 +105,15 @@ def take(
             raise NotGuarded(f"{tree} cannot be guarded: git cannot read its repository")
         listed = _list_by_rules_of_the_tree(new, store, cache, deadline)
         _read_files(new, store, cache, [*listed, *_staged_paths(new.staged)], deadline)
-        new.bare = tuple(_bare_folders(place.tree, new.files))
         new.objects_kept = repository.keep_objects(place, store)
         _save(new, store, name)
     return new
+
+
+def save(seen: Snapshot, store: Store, name: str) -> None:
+    """Keep what `look` has seen as a snapshot, if it is complete: cheaper than to take one of the same project."""
+    with _guarding(Path(seen.place.tree), store, SECONDS):
+        _save(seen, store, name)
 
 
 def look(before: Snapshot, store: Store, seconds: float = 6 * SECONDS) -> Snapshot:
@@ -122,8 +131,27 @@ def look(before: Snapshot, store: Store, seconds: float = 6 * SECONDS) -> Snapsh
         hidden = [inner for path in listed if path not in before.nested for inner in _inside(before.place.top, path)]
         paths = [*known, *before.elsewhere, *_staged_paths(before.staged), *listed, *hidden]
         _read_files(new, store, before, paths, deadline)
+        new.complete = _is_complete(new, before, listed)
+        new.objects_kept, new.bare = before.objects_kept, before.bare
         store.sync()
     return new
+
+
+def _is_complete(new: Snapshot, before: Snapshot, listed: Iterable[str]) -> bool:
+    """Whether a scan by the rules of an earlier snapshot has found all that one by the rules of today would find.
+
+    Where refs, HEAD and the index are the same, no object is new that a snapshot has to keep.
+    """
+    if new.refs is None or _repository(new) != _repository(before):
+        return False
+    sources = {*before.sources, *filter(_is_ignore_file, listed)}
+    unread = (entry for entry in new.files.values() if stat.S_ISREG(entry.mode) and not entry.digest)
+    return _rules_of(new, sources) == before.rules and not any(unread)
+
+
+def _repository(snapshot: Snapshot) -> tuple[object, ...]:
+    """All that decides which files count, and which objects are needed."""
+    return snapshot.head, snapshot.refs, snapshot.staged, snapshot.nested.keys(), _own_files(snapshot)
 
 
 @contextmanager
@@ -145,14 +173,48 @@ def _read_repository(new: Snapshot, store: Store, cache: Snapshot | None, deadli
         old = {name.removeprefix(f"{root}/"): entry for name, entry in cache.git.items()} if cache else {}
         found = _scan(folder, names[root], old, trusted=_trusted(cache), store=store, deadline=deadline)
         new.git.update((f"{root}/{name}", entry) for name, entry in found.items())
+    new.ref_files = _ref_files(new, store, cache, deadline)
     try:
-        new.head, new.refs = repository.head_and_refs(place, deadline)
+        if cache and _has_refs_of(cache, new):
+            new.head, new.refs = cache.head, cache.refs
+        else:
+            new.head, new.refs = repository.head_and_refs(place, deadline)
         if cache and cache.refs is not None and new.git.get("git/index") == cache.git.get("git/index"):
             new.staged = cache.staged
         else:
             new.staged = repository.staged(place, deadline)
     except GitError:
         new.refs = None
+
+
+def _ref_files(new: Snapshot, store: Store, cache: Snapshot | None, deadline: Deadline) -> dict[str, Entry]:
+    """The files that git has its refs in; none where it may have them elsewhere: behind a link, or by its config."""
+    names, old = repository.ref_files(new.place), cache.ref_files if cache else {}
+    found = _scan(new.place.common, names, old, trusted=_trusted(cache), store=store, deadline=deadline)
+    read = {name: entry for name, entry in found.items() if stat.S_ISREG(entry.mode) and entry.digest}
+    config = new.git.get("common/config")
+    is_known = config is not None and config.digest and b"refstorage" not in store.read(config).lower()
+    return read if is_known and len(read) == len(names) else {}
+
+
+def _has_refs_of(cache: Snapshot, new: Snapshot) -> bool:
+    """Whether all files that HEAD and the refs depend on are those of an earlier snapshot: git need not be asked."""
+    return (
+        bool(new.ref_files)
+        and cache.refs is not None
+        and repository.is_usable(new.place)
+        and _digests(new.ref_files) == _digests(cache.ref_files)
+        and _own_files(new) == _own_files(cache)
+    )
+
+
+def _digests(entries: dict[str, Entry]) -> dict[str, str]:
+    return {name: entry.digest for name, entry in entries.items()}
+
+
+def _own_files(snapshot: Snapshot) -> dict[str, str]:
+    """The bytes of the repository's own files, without the index, which git writes anew where nothing has changed."""
+    return {name: digest for name, digest in _digests(snapshot.git).items() if name != "git/index"}
 
 
 def _configs(snapshot: Snapshot) -> list[str]:
@@ -166,21 +228,26 @@ def _list_by_rules_of_the_tree(new: Snapshot, store: Store, cache: Snapshot | No
     A `.gitignore` can be found only by listing, and changes what is listed: so until no new one is found. One that
     ignores itself is not listed any more, and counts as long as it is there.
     """
-    place = new.place
     sources = set(cache.sources if cache else ()) | {
         path for path in _staged_paths(new.staged) if _is_ignore_file(path)
     }
     sources.add(GITIGNORE)
-    shared = (Path(place.excludes), Path(place.common, "info/exclude"))
-    skipped = [b"/" + ignores.literal(os.fsencode(place.prefix + path)) for path in new.skip]
     for _ in range(_LOOPS):
         new.sources = tuple(sorted(sources))
-        new.rules = b"\n".join([ignores.rules(Path(place.top), sources, shared), *skipped, b""])
+        new.rules = _rules_of(new, sources)
         listed = _list(new, store, deadline)
         sources.update(path for path in listed if _is_ignore_file(path))
         if len(sources) == len(new.sources):
             break
     return listed
+
+
+def _rules_of(new: Snapshot, sources: Iterable[str]) -> bytes:
+    """The ignore rules as they are now in the given `.gitignore` files and in those for the whole repository."""
+    place = new.place
+    shared = (Path(place.excludes), Path(place.common, "info/exclude"))
+    skipped = [b"/" + ignores.literal(os.fsencode(place.prefix + path)) for path in new.skip]
+    return b"\n".join([ignores.rules(Path(place.top), sources, shared), *skipped, b""])
 
 
 def _is_ignore_file(path: str) -> bool:
@@ -194,16 +261,16 @@ def _list(new: Snapshot, store: Store, deadline: Deadline) -> list[str]:
     A nested repository is listed as one path with a slash at its end.
     """
     place = new.place
-    files.write(store.folder / "ignore", new.rules)
     env = {"GIT_DIR": str(store.git), "GIT_WORK_TREE": place.top, "GIT_INDEX_FILE": str(store.git / "no-index")}
     words = ("-c", f"core.ignoreCase={place.ignore_case}", "ls-files", "-z", "--others", "--full-name")
-    options = (f"--exclude-from={store.folder / 'ignore'}",)
-    listed = git.run(Path(place.top), *words, *options, env=env, seconds=deadline.left).parts
-    if new.protect:
-        globs = [f":(glob){pattern}" for pattern in new.protect]
+    by_rules = ("--exclude-from=/dev/stdin",)
+    listed = git.run(Path(place.top), *words, *by_rules, feed=new.rules, env=env, seconds=deadline.left).parts
+    named = {pattern: named_path(pattern) for pattern in new.protect}
+    for path in filter(None, named.values()):
+        listed += [place.prefix + path, *_inside(place.top, f"{place.prefix}{path}/")]
+    if globs := [f":(glob){pattern}" for pattern, path in named.items() if not path]:
         listed += git.run(Path(place.tree), *words, "--", *globs, env=env, seconds=deadline.left).parts
-        listed += _protected_in_nested(new, listed)
-    return listed
+    return [*listed, *_protected_in_nested(new, listed)]
 
 
 def _protected_in_nested(new: Snapshot, listed: Iterable[str]) -> list[str]:
@@ -220,8 +287,8 @@ def _protected_in_nested(new: Snapshot, listed: Iterable[str]) -> list[str]:
 
 
 def _inside(top: str, folder: str) -> Iterator[str]:
-    """All files and links in a nested repository but its own, relative to the top; nothing for a path of a file."""
-    if not folder.endswith("/"):
+    """All files and links in a folder but those of git, relative to the top; nothing for a path without a slash."""
+    if not folder.endswith("/") or os.path.islink(f"{top}/{folder[:-1]}"):  # noqa: PTH114 - one of many
         return
     for path, folders, names in os.walk(f"{top}/{folder}"):
         links = [name for name in folders if os.path.islink(f"{path}/{name}")]  # noqa: PTH114 - one of many
@@ -335,11 +402,15 @@ def _enter(root: str, folder: str, real: dict[str, bool], found: dict[str, Entry
 
 def _save(new: Snapshot, store: Store, name: str) -> None:
     """Keep a snapshot so that it outlives the process and a power failure."""
+    new.bare = tuple(_bare_folders(new.place.tree, new.files))
     if not new.table:
         rows = {"files": new.files, "elsewhere": new.elsewhere}
         text = json.dumps(rows, separators=(",", ":")).encode()
         new.table = f"table-{hashlib.blake2b(text, digest_size=10).hexdigest()}.json"
-        files.write(store.folder / new.table, text, durable=True)
+        with files.replacing(store.folder / new.table) as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())  # its name becomes durable with that of the snapshot
     fields = {key: getattr(new, key) for key in _FIELDS}
     fields |= {"place": asdict(new.place), "staged": store.add([new.staged]), "rules": store.add([new.rules])}
     store.sync()

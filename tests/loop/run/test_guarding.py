@@ -221,8 +221,73 @@ def test_what_an_undo_leaves_in_the_store_is_private_too(project: Project) -> No
     store = snapshots(project)
     kept = {path.relative_to(store): path.stat().st_mode & 0o077 for path in store.rglob("*") if path.is_file()}
     assert Path("git/refs/patch/after") in kept
-    assert Path("turn-judged.json") not in kept
+    assert Path("turn-left.json") not in kept
     assert {path for path, others in kept.items() if others and path.parts[:2] != ("git", "objects")} == set()
+
+
+# -- between two turns
+
+
+def meddling(tmp_path: Path, method: str, role: Role, deed: str) -> dict[str, Any]:
+    """Settings of a run in which something happens when a method of the guard is called for a role."""
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text(
+        "import os\nfrom pathlib import Path\n"
+        "from quintet.loop.run.guarding import TreeGuard\n"
+        f"real = TreeGuard.{method}\n"
+        "def meddle(self, step):\n"
+        "    found = real(self, step)\n"
+        f"    if step.role.name == {role.name!r}:\n        {deed}\n"
+        "    return found\n"
+        f"TreeGuard.{method} = meddle\n"
+    )
+    return {"PYTHONPATH": str(site)}
+
+
+def test_what_changes_between_two_turns_counts_as_done_in_the_second(project: Project, tmp_path: Path) -> None:
+    late = f"Path({str(project.wd / 'main.c')!r}).write_text('late')"
+    project.stub.script[PROGRAMMER] = acting(SMOOTH[PROGRAMMER][0], edit(project))
+    assert project.run(**meddling(tmp_path, "done", PROGRAMMER, late)).code == 0
+    assert tree(project)["main.c"] == "mended\n", "what the programmer has done stays"
+    event = project.events("guard_violation")[0]
+    assert (event["role"], paths(event)) == ("peer_programmer", ["changed main.c"])
+
+
+def test_after_an_undo_the_next_turn_begins_with_what_was_put_back(project: Project) -> None:
+    project.stub.script[TESTER] = acting(PASS, edit(project), nothing)
+    assert project.run().code == 0
+    assert tree(project)["main.c"] == CODE
+    assert len(project.events("guard_violation")) == 1, "nobody is told of the undo"
+
+
+def test_a_new_ignore_rule_of_the_programmer_holds_in_the_next_turn(project: Project) -> None:
+    project.stub.script[PROGRAMMER] = acting(SMOOTH[PROGRAMMER][0], edit(project, ".gitignore", "*.log\n"))
+    project.stub.script[PEER_PROGRAMMER] = acting(SMOOTH[PEER_PROGRAMMER][0], edit(project, "out.log"))
+    assert project.run().code == 0
+    assert project.events("guard_violation") == []
+    assert "out.log" in tree(project)
+
+
+def test_what_a_check_writes_before_the_next_turn_is_nobodys_change(project: Project) -> None:
+    done = project.run(VERIFY_CMD="echo built >> built.txt", VERIFY_FIRST="1", RED_FIRST="off")
+    assert done.code == 0, done.text
+    assert project.events("guard_violation") == []
+    assert tree(project)["built.txt"] == "built\nbuilt\n"
+
+
+@pytest.mark.parametrize(("method", "role"), [("done", PROGRAMMER), ("before", PEER_PROGRAMMER)])
+def test_a_kill_between_two_turns_blames_nobody(project: Project, tmp_path: Path, method: str, role: Role) -> None:
+    """The snapshot of the second turn is not there yet, or it is."""
+    project.stub.script[PROGRAMMER] = acting(SMOOTH[PROGRAMMER][0], edit(project))
+    project.stub.script[PEER_PROGRAMMER] = acting(SMOOTH[PEER_PROGRAMMER][0], edit(project, "mine.txt"), nothing)
+    killed(project.start(**meddling(tmp_path, method, role, "os.kill(os.getpid(), 9)")))
+    done = project.run()
+    assert done.code == 0, done.text
+    assert tree(project)["main.c"] == "mended\n"
+    assert tree(project)["mine.txt"] == "the user's own\n"
+    (event,) = project.events("guard_violation")
+    assert (event["role"], paths(event)) == ("peer_programmer", ["changed mine.txt"])
 
 
 # -- kills
@@ -414,3 +479,30 @@ def test_a_kill_in_the_middle_of_an_undo_hides_nothing(project: Project, moment:
     assert paths(event) == ["changed main.c"]
     assert "+mended" in (project.archive / event["file"]).read_text()
     assert project.roles == [*ONE_PASS, "tester"], "its PASS does not count, although nothing was left to undo"
+
+
+def test_a_snapshot_is_found_that_has_lost_its_new_name(project: Project) -> None:
+    """A power failure may bring back the name that a file had before: here that of the turn before."""
+    kill_in(project, PEER_PROGRAMMER, 4, edit(project))
+    (snapshot,) = snapshots(project).glob("turn-*.json")
+    snapshot.rename(snapshot.with_name("turn-left.json"))
+    done = project.run()
+    assert done.code == 0, done.text
+    (event,) = project.events("guard_violation")
+    assert (event["unknown"], paths(event)) == (False, ["changed main.c"])
+    assert tree(project)["main.c"] == CODE
+
+
+def test_turns_that_change_nothing_share_one_snapshot(project: Project) -> None:
+    seen: list[tuple[str, int]] = []
+
+    def look() -> None:
+        (snapshot,) = snapshots(project).glob("turn-*.json")
+        seen.append((snapshot.stem, snapshot.stat().st_ino))
+
+    project.stub.script[PEER_PROGRAMMER] = acting(SMOOTH[PEER_PROGRAMMER][0], look)
+    project.stub.script[TESTER] = acting(PASS, look)
+    assert project.run().code == 0
+    (first, inode), (second, other) = seen
+    assert (first, second) == ("turn-1-1-programmer_review", "turn-1-1-tester")
+    assert inode == other

@@ -27,10 +27,12 @@ from quintet.guard import (
     load,
     look,
     matches,
+    save,
     take,
     undo,
 )
 from quintet.layout import OWN_FILES, TMP, guard_folder, user_state_folder
+from quintet.loop.decide.state import State
 from quintet.loop.decide.steps import Ask, Step, Verify
 from quintet.loop.journal import GuardedChange, GuardViolation
 from quintet.loop.record.store import RunStore
@@ -45,8 +47,8 @@ _STOPPED: Final = "stopped"
 """the snapshot of the project when the run was stopped"""
 _TURN: Final = "turn-"
 """the beginning of the names of the snapshots before a prompt"""
-_JUDGED: Final = f"{_TURN}judged"
-"""the snapshot of a judge's turn that is over: the project as it has to be until the next turn begins"""
+_LEFT: Final = f"{_TURN}left"
+"""the snapshot of a turn that is over: the project as that has left it, and as it has to be until the next one"""
 _SHOWN: Final = 5
 _MOST: Final = 50
 """changes that an event names"""
@@ -70,6 +72,12 @@ class TreeGuard:
         self._before: Snapshot | None = None
         self._last: Snapshot | None = None
         """what was seen last, so that files which are still the same need not be read"""
+        self._left: Snapshot | None = None
+        """the project as the last turn has left it; None where a snapshot of that has to be taken anew"""
+        self._left_unchanged = False
+        """that turn has changed nothing: its own snapshot is one of what it has left"""
+        self._left_at: State | None = None
+        """the state of the run when that turn was done"""
         self._lost = False
         """the snapshot of the current turn is gone: what its role did before is not known"""
         self._resumed = False
@@ -128,7 +136,7 @@ class TreeGuard:
             return
         self._store.close()
         self._store = None
-        (self._folder / f"{_JUDGED}.json").unlink(missing_ok=True)
+        self._left_file.unlink(missing_ok=True)
         if not self._start_snapshot.exists():
             shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -153,7 +161,7 @@ class TreeGuard:
         """
         before = self._load_kept(store, _STOPPED) or self._load_kept(store, f"{_TURN}{step.key}")
         if before is None and isinstance(step, Ask | Verify):  # later it is Quintet that archives and commits
-            before = self._load_kept(store, _JUDGED)
+            before = self._load_kept(store, _LEFT)
         if before is None:
             return
         changes = compare(before, look(before, store))
@@ -166,7 +174,7 @@ class TreeGuard:
 
     def _put_right(self, store: Store) -> None:
         """Before checks go on that an earlier process has begun: undo what has changed since the last turn."""
-        before = self._load_judged(store)
+        before = self._load_left(store)
         if before is None:
             return
         self._resumed = True
@@ -177,10 +185,14 @@ class TreeGuard:
             self._run.warn(f"undone before the checks run on: {_some(split.forbidden)}; kept as {patch.name}")
             self._tell_failed(undone)
 
-    def _load_judged(self, store: Store) -> Snapshot | None:
-        """The snapshot of the judge's turn that checks follow; a kill may have come before it got its name."""
-        names = [path.stem for path in self._folder.glob(f"{_TURN}*.json") if path.stem != _JUDGED]
-        return self._load_kept(store, names[0] if names else _JUDGED)
+    def _load_left(self, store: Store) -> Snapshot | None:
+        """The snapshot of the project as the last turn has left it; a kill may have come before it got its name."""
+        names = [path.stem for path in self._folder.glob(f"{_TURN}*.json") if path.stem != _LEFT]
+        return self._load_kept(store, names[0] if names else _LEFT)
+
+    @property
+    def _left_file(self) -> Path:
+        return self._folder / f"{_LEFT}.json"
 
     @property
     def _start_snapshot(self) -> Path:
@@ -198,16 +210,33 @@ class TreeGuard:
         if self._store is None or self._name == name:
             return
         with self._guarding():
+            is_sent = self._run.state.dispatched == step.key
             self._name, self._before = name, self._load_kept(self._store, name)
+            if self._before is None and is_sent:  # its new name may not have outlived a power failure
+                self._before = self._load_left(self._store)
             self._resumed = self._before is not None
             # a prompt is sent only when there is a snapshot: somebody has removed it since
-            self._lost = self._before is None and self._run.state.dispatched == step.key
+            self._lost = self._before is None and is_sent
             if self._before is None:
-                self._before = self._take(self._store, name)
+                self._before = self._keep_left(self._store, name) or self._take(self._store, name)
             self._last = self._before
             for old in self._folder.glob(f"{_TURN}*"):
                 if not old.name.startswith(f"{name}."):
                     old.unlink()
+
+    def _keep_left(self, store: Store, name: str) -> Snapshot | None:
+        """Let the turn begin with what the last one has left: what has changed since counts as done in it.
+
+        None where that is not known, or where Quintet itself may have changed something since: then a step was carried
+        out that is no turn, and the run's state is another one.
+        """
+        if self._left is None or self._left_at is not self._run.state:
+            return None
+        if self._left_unchanged and self._left_file.exists():
+            self._left_file.replace(self._folder / f"{name}.json")
+        else:
+            save(self._left, store, name)
+        return self._left
 
     def _load_kept(self, store: Store, name: str) -> Snapshot | None:
         """A snapshot of an earlier process; one that somebody has damaged is as good as none."""
@@ -219,31 +248,35 @@ class TreeGuard:
 
     def after(self, step: Ask) -> GuardViolation | None:
         """Compare the project with the snapshot of a step, and undo what its role may not change."""
-        store, before = self._store, self._before
+        store, before, is_known = self._store, self._before, False
+        self._left, self._left_unchanged = None, False
         if store is None or before is None:
             return None
         earlier = found = self._noted()
-        is_known = False
         with self._guarding(f"what {step.role} has changed in this turn is not known"):
             self._last = look(before, store)
-            split = self._split(step.role, compare(before, self._last))
+            changes = compare(before, self._last)
+            split = self._split(step.role, changes)
             if split.forbidden or split.told:
                 found = self._undo(split, before, store, self._violation(step, split, earlier))
             is_known = not self._lost
+            is_undone = split.forbidden and self._settings.guard == "restore"
+            self._left = self._last if self._last.complete and not is_undone else None
+            self._left_unchanged = not changes
         if is_known or self._settings.guard != "restore":
             return found
         unknown = earlier or GuardViolation(step=step.key, role=step.role.name)
         return unknown.model_copy(update={"undone": False, "serious": True, "unknown": True})
 
     def done(self, step: Ask) -> None:
-        """The outcome of the step is saved: only after a judge's turn is its snapshot still needed."""
+        """The outcome of the step is saved: its snapshot is still needed if it is one of what the step has left."""
         if self._store is not None:
             snapshot = self._folder / f"{self._name}.json"
-            if is_judge(step.role) and snapshot.exists():
-                snapshot.replace(self._folder / f"{_JUDGED}.json")
+            if (self._left_unchanged or is_judge(step.role)) and snapshot.exists():
+                snapshot.replace(self._left_file)
             for path in (snapshot, self._note):
                 path.unlink(missing_ok=True)
-        self._name, self._before = "", None
+        self._name, self._before, self._left_at = "", None, self._run.state
 
     def _take(self, store: Store, name: str) -> Snapshot:
         return take(self._settings.workspace.tree, store, name, self._protect, skip=self._skip, cache=self._last)
