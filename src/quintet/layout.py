@@ -78,6 +78,11 @@ def guard_folder(run_id: str) -> Path:
     return record_folder(run_id) / "guard"
 
 
+def start_snapshot(run_id: str) -> Path:
+    """The snapshot of the project before a run; it is kept where something was not committed then."""
+    return guard_folder(run_id) / "start.json"
+
+
 def run_folder(wd: Path, run_id: str) -> Path:
     """The archive of a run."""
     return wd / TMP / run_id

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from quintet.config import Settings
+from quintet.guard import Store, take
+from quintet.layout import start_snapshot
 from quintet.loop.run.work_tree import dirty_paths
+from quintet.setup.restoring import restore
 from quintet.watch.runs.changes import changes_now
 from quintet.watch.runs.model import Run
 from quintet.watch.runs.undo import undo
@@ -121,6 +124,29 @@ def test_a_commit_that_holds_the_users_work_too_is_not_reverted(top: Path) -> No
     found = undo(top, replace(run, commit=git(top, "rev-parse", "HEAD")), newest=True)
     assert found.lines == ()
     assert "kept.txt" in found.note
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_what_git_cannot_undo_is_brought_back_by_the_snapshot_of_before_the_run(
+    top: Path, committed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (top / "kept.txt").write_text("the user's\n")
+    run = begun(top)
+    store = Store(start_snapshot(run.id).parent)
+    take(top, store, start_snapshot(run.id).stem)
+    store.close()
+    (top / "kept.txt").write_text("the run's\n")
+    if committed:
+        git(top, "commit", "--quiet", "--all", "--message", "Both")
+    assert undo(top, run, newest=False).lines == (), "later runs would be undone with it"
+    found = undo(top, run, newest=True)
+    assert found.lines == (f"quintet restore r1 --wd '{top}'",)
+    assert "the moment before the run" in found.note
+    (top / ".tmp/r1").mkdir(parents=True)
+    restore(top / ".tmp/r1")
+    assert (top / "kept.txt").read_text() == "the user's\n"
+    assert git(top, "rev-parse", "HEAD") == run.start_commit
 
 
 def test_commits_are_reverted_and_later_ones_are_not(top: Path, tmp_path: Path) -> None:

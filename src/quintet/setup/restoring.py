@@ -7,9 +7,8 @@ from typing import NamedTuple
 from quintet import files
 from quintet.errors import RunError
 from quintet.guard import Area, Split, Store, compare, finish, load, look, undo
-from quintet.layout import guard_folder
+from quintet.layout import start_snapshot
 from quintet.loop.record.lock import no_run
-from quintet.loop.run.guarding import START
 
 
 class Restored(NamedTuple):
@@ -25,13 +24,13 @@ class Restored(NamedTuple):
 
 def restore(archive: Path) -> Restored:
     """Undo everything that has changed since the run of an archive began; it is kept as a patch first."""
-    wd, folder = archive.parents[1], guard_folder(archive.name)
-    if not (folder / f"{START}.json").is_file():
+    wd, snapshot = archive.parents[1], start_snapshot(archive.name)
+    if not snapshot.is_file():
         raise RunError(f"{archive.name}: nothing is kept of before this run; it began without uncommitted changes")
     with no_run(wd):
-        store = Store(folder)
+        store = Store(snapshot.parent)
         finish(store)
-        before = load(store, START)
+        before = load(store, snapshot.stem)
         if before is None or Path(before.place.tree) != wd:
             raise RunError(f"{archive.name}: what is kept of before this run belongs to another folder")
         changes = compare(before, look(before, store))

@@ -31,7 +31,7 @@ from quintet.guard import (
     take,
     undo,
 )
-from quintet.layout import OWN_FILES, TMP, guard_folder, user_state_folder
+from quintet.layout import OWN_FILES, TMP, guard_folder, start_snapshot, user_state_folder
 from quintet.loop.decide.state import State
 from quintet.loop.decide.steps import Ask, Step, Verify
 from quintet.loop.journal import GuardedChange, GuardViolation
@@ -41,8 +41,6 @@ from quintet.program import program
 from quintet.prose import plural
 from quintet.roles import TESTER, Role
 
-START: Final = "start"
-"""the snapshot of the project before the run"""
 _STOPPED: Final = "stopped"
 """the snapshot of the project when the run was stopped"""
 _TURN: Final = "turn-"
@@ -59,14 +57,15 @@ _WORDS: Final = {"mode": "changed the mode of", "type": "changed the type of"}
 class TreeGuard:
     """Watches what agents change in the project. Where it cannot, the run goes on and says so once."""
 
-    def __init__(self, settings: Settings, run: RunStore) -> None:
-        self._settings, self._run = settings, run
-        self._folder = guard_folder(run.state.run_id)
+    def __init__(self, settings: Settings, store: RunStore) -> None:
+        self._settings, self._store = settings, store
+        self._folder = guard_folder(store.state.run_id)
+        self._start_snapshot = start_snapshot(store.state.run_id)
         self._protect = (*OWN_FILES, *settings.protect)
         self._skip = [TMP.name]
         if settings.state_file.is_relative_to(settings.workspace.tree):
             self._skip.append(settings.state_file.relative_to(settings.workspace.tree).as_posix())
-        self._store: Store | None = None
+        self._snapshots: Store | None = None
         self._name = ""
         """of the snapshot that the current turn is compared with"""
         self._before: Snapshot | None = None
@@ -96,18 +95,18 @@ class TreeGuard:
             for folder in map(guard_folder, earlier):
                 if folder.is_dir():
                     self._finish(Store(folder))
-            self._store = Store(self._folder)
-            self._last = self._take(self._store, START)
+            self._snapshots = Store(self._folder)
+            self._last = self._take(self._snapshots, self._start_snapshot.stem)
         if not self._is_on:
             shutil.rmtree(self._folder, ignore_errors=True)
             return
         if dirty == ():
             self._start_snapshot.unlink(missing_ok=True)
         else:
-            restore = f"{program()} restore {self._run.state.run_id}"
-            self._run.note(f"what is not committed here is kept as it is now; {restore} brings it back")
+            restore = f"{program()} restore {self._store.state.run_id}"
+            self._store.note(f"what is not committed here is kept as it is now; {restore} brings it back")
         if self._settings.guard == "restore":
-            self._run.note(
+            self._store.note(
                 "what a role may not change is undone after its turn; so are your own edits here while the run "
                 "lasts: work in another copy (git worktree add)"
             )
@@ -117,148 +116,144 @@ class TreeGuard:
         if self._settings.guard == "off":
             return
         with self._guarding():
-            self._store = Store(self._folder)
-            self._finish(self._store)
+            self._snapshots = Store(self._folder)
+            self._finish(self._snapshots)
             with self._guarding("what has changed since the run was stopped is not known"):
-                self._tell_changes_since(self._store, step)
+                self._tell_changes_since(self._snapshots, step)
             if isinstance(step, Verify) and self._settings.guard == "restore":
-                self._put_right(self._store)
+                self._put_right(self._snapshots)
 
     def stop(self) -> None:
         """When a run stops before its end: note how the project is left."""
-        if self._store is not None:
+        if self._snapshots is not None:
             with self._guarding():
-                self._take(self._store, _STOPPED)
+                self._take(self._snapshots, _STOPPED)
 
     def close(self) -> None:
         """At the end of a run: only what was not committed at its beginning is still needed."""
-        if self._store is None:
+        if self._snapshots is None:
             return
-        self._store.close()
-        self._store = None
+        self._snapshots.close()
+        self._snapshots = None
         self._left_file.unlink(missing_ok=True)
         if not self._start_snapshot.exists():
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _finish(self, store: Store) -> None:
+    def _finish(self, snapshots: Store) -> None:
         try:
-            finished = finish(store)
+            finished = finish(snapshots)
         except NotGuarded as error:
-            self._run.warn(str(error))
+            self._store.warn(str(error))
             return
         if finished:
-            self._run.note(f"an undo that was interrupted is complete ({plural(len(finished.changes), 'change')})")
+            self._store.note(f"an undo that was interrupted is complete ({plural(len(finished.changes), 'change')})")
             self._tell_failed(finished)
 
     def _tell_failed(self, undone: Undone) -> None:
         for name, reason in undone.failed.items():
-            self._run.warn(f"{_printable(name)} could not be put back: {reason}")
+            self._store.warn(f"{_printable(name)} could not be put back: {reason}")
 
-    def _tell_changes_since(self, store: Store, step: Step) -> None:
+    def _tell_changes_since(self, snapshots: Store, step: Step) -> None:
         """Tell and keep what has changed since the run was stopped; since its last turn began, where it was killed.
 
         What the interrupted role may not change is undone at the end of that turn.
         """
-        before = self._load_kept(store, _STOPPED) or self._load_kept(store, f"{_TURN}{step.key}")
+        before = self._load_kept(snapshots, _STOPPED) or self._load_kept(snapshots, f"{_TURN}{step.key}")
         if before is None and isinstance(step, Ask | Verify):  # later it is Quintet that archives and commits
-            before = self._load_kept(store, _LEFT)
+            before = self._load_kept(snapshots, _LEFT)
         if before is None:
             return
-        changes = compare(before, look(before, store))
+        changes = compare(before, look(before, snapshots))
         if changes:
             patch = self._free_name("resumed")
-            self._keep(keep(changes, before, store, patch)[0])
+            self._keep(keep(changes, before, snapshots, patch)[0])
             since = "the run was stopped" if (self._folder / f"{_STOPPED}.json").exists() else "its last turn began"
-            self._run.note(f"changed since {since}: {_some(changes)}; kept as {patch.name}")
+            self._store.note(f"changed since {since}: {_some(changes)}; kept as {patch.name}")
         (self._folder / f"{_STOPPED}.json").unlink(missing_ok=True)
 
-    def _put_right(self, store: Store) -> None:
+    def _put_right(self, snapshots: Store) -> None:
         """Before checks go on that an earlier process has begun: undo what has changed since the last turn."""
-        before = self._load_left(store)
+        before = self._load_left(snapshots)
         if before is None:
             return
         self._resumed = True
-        split = self._split(TESTER, compare(before, look(before, store)))
+        split = self._split(TESTER, compare(before, look(before, snapshots)))
         if split.forbidden:
             patch = self._free_name("checks-undone")
-            undone = self._carry_out(split, before, store, patch)
-            self._run.warn(f"undone before the checks run on: {_some(split.forbidden)}; kept as {patch.name}")
+            undone = self._carry_out(split, before, snapshots, patch)
+            self._store.warn(f"undone before the checks run on: {_some(split.forbidden)}; kept as {patch.name}")
             self._tell_failed(undone)
 
-    def _load_left(self, store: Store) -> Snapshot | None:
+    def _load_left(self, snapshots: Store) -> Snapshot | None:
         """The snapshot of the project as the last turn has left it; a kill may have come before it got its name."""
         names = [path.stem for path in self._folder.glob(f"{_TURN}*.json") if path.stem != _LEFT]
-        return self._load_kept(store, names[0] if names else _LEFT)
+        return self._load_kept(snapshots, names[0] if names else _LEFT)
 
     @property
     def _left_file(self) -> Path:
         return self._folder / f"{_LEFT}.json"
 
     @property
-    def _start_snapshot(self) -> Path:
-        return self._folder / f"{START}.json"
-
-    @property
     def _is_on(self) -> bool:
-        return self._store is not None
+        return self._snapshots is not None
 
     # -- a turn
 
     def before(self, step: Ask) -> None:
         """Take the snapshot of a step, or find the one that an earlier attempt or process has taken."""
         name = _TURN + step.key
-        if self._store is None or self._name == name:
+        if self._snapshots is None or self._name == name:
             return
         with self._guarding():
-            is_sent = self._run.state.dispatched == step.key
-            self._name, self._before = name, self._load_kept(self._store, name)
+            is_sent = self._store.state.dispatched == step.key
+            self._name, self._before = name, self._load_kept(self._snapshots, name)
             if self._before is None and is_sent:  # its new name may not have outlived a power failure
-                self._before = self._load_left(self._store)
+                self._before = self._load_left(self._snapshots)
             self._resumed = self._before is not None
             # a prompt is sent only when there is a snapshot: somebody has removed it since
             self._lost = self._before is None and is_sent
             if self._before is None:
-                self._before = self._keep_left(self._store, name) or self._take(self._store, name)
+                self._before = self._keep_left(self._snapshots, name) or self._take(self._snapshots, name)
             self._last = self._before
             for old in self._folder.glob(f"{_TURN}*"):
                 if not old.name.startswith(f"{name}."):
                     old.unlink()
 
-    def _keep_left(self, store: Store, name: str) -> Snapshot | None:
+    def _keep_left(self, snapshots: Store, name: str) -> Snapshot | None:
         """Let the turn begin with what the last one has left: what has changed since counts as done in it.
 
         None where that is not known, or where Quintet itself may have changed something since: then a step was carried
         out that is no turn, and the run's state is another one.
         """
-        if self._left is None or self._left_at is not self._run.state:
+        if self._left is None or self._left_at is not self._store.state:
             return None
         if self._left_unchanged and self._left_file.exists():
             self._left_file.replace(self._folder / f"{name}.json")
         else:
-            save(self._left, store, name)
+            save(self._left, snapshots, name)
         return self._left
 
-    def _load_kept(self, store: Store, name: str) -> Snapshot | None:
+    def _load_kept(self, snapshots: Store, name: str) -> Snapshot | None:
         """A snapshot of an earlier process; one that somebody has damaged is as good as none."""
         try:
-            return load(store, name)
+            return load(snapshots, name)
         except NotGuarded as error:
-            self._run.warn(str(error))
+            self._store.warn(str(error))
             return None
 
     def after(self, step: Ask) -> GuardViolation | None:
         """Compare the project with the snapshot of a step, and undo what its role may not change."""
-        store, before, is_known = self._store, self._before, False
+        snapshots, before, is_known = self._snapshots, self._before, False
         self._left, self._left_unchanged = None, False
-        if store is None or before is None:
+        if snapshots is None or before is None:
             return None
         earlier = found = self._noted()
         with self._guarding(f"what {step.role} has changed in this turn is not known"):
-            self._last = look(before, store)
+            self._last = look(before, snapshots)
             changes = compare(before, self._last)
             split = self._split(step.role, changes)
             if split.forbidden or split.told:
-                found = self._undo(split, before, store, self._violation(step, split, earlier))
+                found = self._undo(split, before, snapshots, self._violation(step, split, earlier))
             is_known = not self._lost
             is_undone = split.forbidden and self._settings.guard == "restore"
             self._left = self._last if self._last.complete and not is_undone else None
@@ -270,16 +265,16 @@ class TreeGuard:
 
     def done(self, step: Ask) -> None:
         """The outcome of the step is saved: its snapshot is still needed if it is one of what the step has left."""
-        if self._store is not None:
+        if self._snapshots is not None:
             snapshot = self._folder / f"{self._name}.json"
             if (self._left_unchanged or is_judge(step.role)) and snapshot.exists():
                 snapshot.replace(self._left_file)
             for path in (snapshot, self._note):
                 path.unlink(missing_ok=True)
-        self._name, self._before, self._left_at = "", None, self._run.state
+        self._name, self._before, self._left_at = "", None, self._store.state
 
-    def _take(self, store: Store, name: str) -> Snapshot:
-        return take(self._settings.workspace.tree, store, name, self._protect, skip=self._skip, cache=self._last)
+    def _take(self, snapshots: Store, name: str) -> Snapshot:
+        return take(self._settings.workspace.tree, snapshots, name, self._protect, skip=self._skip, cache=self._last)
 
     def _split(self, role: Role, changes: Sequence[Change]) -> Split:
         """What of the changes is to be undone, and what only told.
@@ -319,28 +314,28 @@ class TreeGuard:
             outside=tuple(map(_told, split.told[:_MOST])),
         )
 
-    def _undo(self, split: Split, before: Snapshot, store: Store, violation: GuardViolation) -> GuardViolation:
+    def _undo(self, split: Split, before: Snapshot, snapshots: Store, violation: GuardViolation) -> GuardViolation:
         """Undo the forbidden changes. The violation is written down first, so that a kill does not hide it."""
         if self._settings.guard != "restore" or not split.forbidden:
             return violation
         patch = self._free_name(f"{violation.role}-undone")
         violation = violation.model_copy(update={"undone": True, "file": patch.name})
         files.write(self._note, violation.model_dump_json(), durable=True)
-        undone = self._carry_out(split, before, store, patch)
+        undone = self._carry_out(split, before, snapshots, patch)
         failed = tuple(f"{_printable(name)}: {reason}" for name, reason in undone.failed.items())
         left = any(change.area is Area.FILE and change.name in undone.failed for change in undone.changes)
         told = {"failed": (*failed, *undone.notes)[:_MOST], "serious": violation.serious or left}
         return violation.model_copy(update=told)
 
-    def _carry_out(self, split: Split, before: Snapshot, store: Store, patch: Path) -> Undone:
-        with self._run.signals.deferred():
-            undone = undo(split, before, store, patch)
+    def _carry_out(self, split: Split, before: Snapshot, snapshots: Store, patch: Path) -> Undone:
+        with self._store.signals.deferred():
+            undone = undo(split, before, snapshots, patch)
             self._keep(undone.kept)
         return undone
 
     def _free_name(self, what: str) -> Path:
         """A free name in the archive for a patch."""
-        archive, number = self._run.responses.archive, self._run.state.sequence + 1
+        archive, number = self._store.responses.archive, self._store.state.sequence + 1
         names = (f"{number:03d}-{what}{f'-{more}' if more > 1 else ''}.patch" for more in itertools.count(1))
         return next(
             archive / name for name in names if files.look(archive / name, self._settings.workspace.tree) is None
@@ -349,7 +344,7 @@ class TreeGuard:
     def _keep(self, paths: Iterable[Path]) -> None:
         """Take files of the archive into the run's record."""
         for path in paths:
-            self._run.record.keep_copy(path.name)
+            self._store.record.keep_copy(path.name)
 
     @property
     def _note(self) -> Path:
@@ -370,15 +365,15 @@ class TreeGuard:
         except (NotGuarded, GitError, OSError) as error:
             self._before = None
             if turn:
-                self._run.warn(f"{turn}, and nothing of it is undone: {error}")
+                self._store.warn(f"{turn}, and nothing of it is undone: {error}")
                 return
-            self._store = None
+            self._snapshots = None
             reason = (
                 str(error)
                 if git.is_repository(self._settings.workspace.tree)
                 else "the project is in no git repository"
             )
-            self._run.warn(f"the roles are not guarded, and nothing that they change is undone: {reason}")
+            self._store.warn(f"the roles are not guarded, and nothing that they change is undone: {reason}")
 
 
 def _told(change: Change) -> GuardedChange:

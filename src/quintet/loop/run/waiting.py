@@ -146,13 +146,16 @@ class ResponseWaiter:
             self._typed.add((terminal_id, turn))
             self.store.emit(HandTyped(role=role.name, terminal=terminal_id, turn=turn))
 
-    def put_right_and_look_at_others(self, at_work: Role) -> None:
-        """Restore what the agent at work has deleted, put away what others have written, and see who types there."""
+    def put_files_right(self, at_work: Role) -> None:
+        """Restore what the agent at work has deleted, and put away what others have written."""
         self.store.restore_deleted_files()
         for role in ROLES:
             if role is not at_work and (kept := self.store.responses.put_aside(role, self.store.state.sequence)):
                 told = f"the response file of {role} was written while its agent was not at work"
                 self.store.warn(f"{told}; it is kept as {kept.name}")
+
+    def look_at_another(self) -> None:
+        """See whether somebody types into the terminal of the next role; each has its turn."""
         if self.backend.sees_typing:
             role = next(self._others)
             terminal_id = self.store.state.terminals[role.name].id
@@ -219,7 +222,8 @@ class _Wait:
         return min(LOOK_SECONDS, max(next_poll - now, SETTLED_SECONDS))
 
     def _read_status(self) -> TerminalView | None:
-        self.waiter.put_right_and_look_at_others(self.request.role)
+        self.waiter.put_files_right(self.request.role)
+        self.waiter.look_at_another()
         try:
             view = self.backend.get_terminal(self.request.terminal_id, self._left())
         except PassingFault as fault:

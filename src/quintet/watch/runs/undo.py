@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from quintet import git
-from quintet.layout import NOT_TMP
+from quintet.layout import NOT_TMP, start_snapshot
+from quintet.program import program
 from quintet.watch.runs.changes import changes_now, was_dirty
 from quintet.watch.runs.model import Run
 
@@ -16,7 +17,7 @@ _SHORT: Final = 12
 
 @dataclass(frozen=True)
 class Undo:
-    """Commands that lose nothing: a stash for what is not committed, a revert for what is."""
+    """Commands that lose nothing: a stash for what is not committed, a revert for what is, or `quintet restore`."""
 
     lines: tuple[str, ...] = ()
     note: str = ""
@@ -25,6 +26,17 @@ class Undo:
 
 def undo(wd: Path, run: Run, *, newest: bool) -> Undo:
     """How to undo a run. Made from what git says now and not from a file, which an agent could have changed."""
+    found = _by_git(wd, run, newest=newest)
+    if found.lines or not found.note or not (newest and run.dirty and start_snapshot(run.id).is_file()):
+        return found
+    return Undo(
+        (f"{program()} restore {shlex.join([run.id, '--wd', str(wd)])}",),
+        "It brings the whole project back to the moment before the run, with what was not committed then; "
+        "what has changed since is kept as a patch.",
+    )
+
+
+def _by_git(wd: Path, run: Run, *, newest: bool) -> Undo:
     start = run.start_commit
     head = git.answer(wd, "rev-parse", "--verify", "HEAD") if git.is_hash(start) else None
     if not head or not git.is_hash(head):
