@@ -28,8 +28,9 @@ def test_the_function_of_a_command_takes_what_the_command_gives(path: str) -> No
 
 def loaded_by(*words: str) -> set[str]:
     """The heavy packages that a command loads."""
-    code = f"import sys; from quintet.cli.main import cli; cli({[*words]}, standalone_mode=False); print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    code = "import atexit, sys, quintet.cli.entry as e; atexit.register(lambda: print(*sys.modules)); e.main()"
+    command = [sys.executable, "-c", code, *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     return set(HEAVY) & set(done.stdout.splitlines()[-1].split())
 
 
@@ -44,3 +45,7 @@ def test_a_command_that_serves_nothing_loads_no_server(words: tuple[str, ...], t
     task.write_text("*** ORIGINAL EXPLORE SUMMARY ***\nx\n*** SCENARIO TEST ***\ny\n")
     given = [str(task) if word == "TASK.md" else word for word in words]
     assert loaded_by(*given).isdisjoint({"fastapi", "uvicorn"})
+
+
+def test_a_run_loads_neither_a_server_nor_what_draws_before_it_needs_them() -> None:
+    assert loaded_by("run", "--wd", "/dev/null") == {"httpx", "pydantic"}

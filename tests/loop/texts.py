@@ -57,7 +57,6 @@ agent_texts = st.builds(
 readable_texts = agent_texts.map(lambda text: text.encode("utf-8", "replace").decode())
 """what can come out of a response file: whatever is not UTF-8 has been replaced"""
 
-MEGABYTE = 1_000_000
 SHAPES = (
     "x",
     " ",
@@ -97,8 +96,8 @@ SHAPES = (
 )
 
 
-def worst_texts(shape: str) -> list[str]:
-    """The shape over a megabyte: alone, behind the labels that make a parser look closely, and in a fence."""
-    body = shape * (MEGABYTE // len(shape))
+def worst_texts(shape: str, size: int = 1_000_000) -> list[str]:
+    """The shape again and again: alone, behind the labels that make a parser look closely, and in a fence."""
+    body = shape * (size // len(shape))
     opening = "RESULT: FAIL\nREVIEW_RESULT: APPROVED\n```\n```\nREVIEW_NOTES:\nEVIDENCE:\n"
     return [body, opening + body, f"```\n{opening}{body}\n```", "RESULT: PASS" + body + "x"]

@@ -27,14 +27,23 @@ from quintet.cli.entry import main
 ROOT: Final = Path(__file__).parents[2]
 COMMAND: Final = (sys.executable, "-m", "quintet")
 MODULES: Final = (
+    "anyio._backends._asyncio",
+    "encodings.idna",
+    "httpcore",
+    "quintet.cli.main",
     "quintet.cli.run",
     "quintet.cli.status",
     "quintet.cli.terminals",
+    "quintet.providers.codex.provider",
+    "quintet.providers.scripted.provider",
+    "quintet.server.http.dashboard_server",
     "quintet.server.http.embedded",
     "quintet.server.http.serve",
-    "quintet.server.http.dashboard_server",
-    "quintet.providers.scripted.provider",
     "quintet.watch.console.live_view",
+    "quintet.watch.dashboard.routes",
+    "uvicorn.lifespan.on",
+    "uvicorn.loops.asyncio",
+    "uvicorn.protocols.http.h11_impl",
 )
 """what commands load that tests start often"""
 _NUMBER: Final = struct.Struct("i")
