@@ -47,7 +47,10 @@ def test_a_line_says_who_did_what_and_where_it_is_kept() -> None:
     assert "and 7 more" in line_for(many)
     assert "could not be undone: HEAD: busy" in line_for(many)
     outside = GuardViolation(step="s", role="peer_programmer", outside=(EDIT,))
-    assert line_for(outside) == "warning: peer programmer changed what is not guarded and stays: changed src/<b>.c"
+    assert (
+        line_for(outside)
+        == "warning: peer programmer changed what is not guarded, or somebody did meanwhile: changed src/<b>.c"
+    )
 
 
 def test_it_is_a_warning_of_the_run_and_belongs_to_its_turn() -> None:

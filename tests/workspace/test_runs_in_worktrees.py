@@ -1,12 +1,13 @@
 """Runs of scripted agents in git worktrees: the user's checkout stays as it is, and the result is a branch."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from quintet.roles import PROGRAMMER
+from quintet.roles import PROGRAMMER, TESTER
 from tests.stub.replies import PASS, PROGRAMMER_SUMMARY, TASK
 from tests.watch.scripted import DEADLINE, Scripted, scripted, story, turns
 
@@ -27,7 +28,7 @@ def building_story(think: float = 0.0) -> dict[str, Any]:
     """A run that passes at once, in which the programmer writes a file."""
     roles = story(think)
     roles[PROGRAMMER.name] = [[{"write": {"path": "built.txt", "text": "done\n"}}, {"reply": PROGRAMMER_SUMMARY}]]
-    roles["tester"] = turns(PASS)
+    roles[TESTER.name] = turns(PASS)
     return roles
 
 
@@ -153,3 +154,27 @@ def test_a_run_of_another_task_starts_beside_an_unfinished_one(project: Scripted
     assert code == 0, output
     code, output = project.call("discard", "--force", max(trees(project)[0].glob(".tmp/*/journal.jsonl")).parent.name)
     assert code == 0, output
+
+
+def test_what_agents_change_in_the_checkout_is_told_and_stays(project: Scripted) -> None:
+    roles = building_story()
+    line = f"cd {project.wd} && echo more >> README.md && git branch elsewhere && git config some.key 1"
+    roles[PROGRAMMER.name][0].insert(0, {"run": line})
+    roles[TESTER.name] = [
+        [{"run": f"{command}; ls"}, {"reply": PASS}] for command in ("git commit --allow-empty -m Mine", "true")
+    ]
+    project.script(roles)
+    code, output = project.call("run", "--plain", "--worktree")
+    assert code == 0, output
+    assert (project.wd / "README.md").read_text() == "A project.\nmore\n"
+    assert project.git("config", "some.key") == "1"
+    (journal,) = trees(project)[0].glob(".tmp/*/journal.jsonl")
+    events = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
+    told, undone = (event for event in events if event["event"] == "guard_violation")
+    assert [change["path"] for change in told["outside"]] == [
+        "README.md in your checkout",
+        "refs/heads/elsewhere",
+        ".git/config",
+    ]
+    assert (told["role"], told["paths"], undone["role"], undone["undone"]) == (PROGRAMMER.name, [], TESTER.name, True)
+    assert "Mine" not in project.git("log", "--format=%s", branches(project)[0])

@@ -3,11 +3,12 @@
 `Store` is a private folder that keeps snapshots. `take` makes one, `look` scans the project again by the rules of an
 earlier one, and `save` keeps what that has seen. `compare` lists what differs, `Rules.split` says what of it a role may
 do, `undo` takes the rest back and `finish` completes an undo that was killed; `keep` only writes changes down as a
-patch.
+patch. `outline` and `differences` are for a checkout that is only watched.
 """
 
 from quintet.guard.archive import keep
 from quintet.guard.changes import Area, Change, compare
+from quintet.guard.checkout import Outline, differences, outline
 from quintet.guard.globs import matches
 from quintet.guard.rules import Rules, Split
 from quintet.guard.snapshot import Snapshot, load, look, save, take
@@ -18,17 +19,20 @@ __all__ = [
     "Area",
     "Change",
     "Entry",
+    "Outline",
     "Rules",
     "Snapshot",
     "Split",
     "Store",
     "Undone",
     "compare",
+    "differences",
     "finish",
     "keep",
     "load",
     "look",
     "matches",
+    "outline",
     "save",
     "take",
     "undo",

@@ -32,6 +32,8 @@ class Area(StrEnum):
     """a submodule or a repository in the project"""
     ELSEWHERE = "elsewhere"
     """a file of the same repository outside the guarded folder"""
+    CHECKOUT = "checkout"
+    """a file or the branch of the user's checkout, where the guarded folder is a worktree"""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,16 @@ class Change:
             if self.before.digest == self.after.digest and self.before.mode != self.after.mode:
                 return "mode"
         return "changed"
+
+    def is_shared(self, branch: str) -> bool:
+        """Whether it is a change of what all worktrees of a repository share, seen from the worktree of a branch."""
+        match self.area:
+            case Area.REF:
+                return self.name != f"refs/heads/{branch}"
+            case Area.GIT:
+                return self.name.startswith("common/")
+            case _:
+                return False
 
     @property
     def serious(self) -> bool:

@@ -15,7 +15,7 @@ class Split:
     forbidden: tuple[Change, ...]
     """to be undone"""
     told: tuple[Change, ...]
-    """outside of what is guarded: nested repositories, the rest of a larger repository"""
+    """outside of what is guarded: nested repositories, the rest of a larger repository, the user's checkout"""
 
     @property
     def serious(self) -> bool:
@@ -46,7 +46,7 @@ class Rules:
             own = replace(self, may_commit=False)
             return own.split(changes)
         for change in changes:
-            if change.area in (Area.NESTED, Area.ELSEWHERE):
+            if change.area in (Area.NESTED, Area.ELSEWHERE, Area.CHECKOUT):
                 told.append(change)
             else:
                 (allowed if self.allows(change) else forbidden).append(change)

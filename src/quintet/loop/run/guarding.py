@@ -36,6 +36,7 @@ from quintet.loop.decide.state import State
 from quintet.loop.decide.steps import Ask, Step, Verify
 from quintet.loop.journal import GuardedChange, GuardViolation
 from quintet.loop.record.store import RunStore
+from quintet.loop.run.checkout_watch import CheckoutWatch
 from quintet.loop.run.strays import is_judge
 from quintet.program import program
 from quintet.prose import plural
@@ -65,6 +66,7 @@ class TreeGuard:
         self._skip = [TMP.name]
         if settings.state_file.is_relative_to(settings.workspace.tree):
             self._skip.append(settings.state_file.relative_to(settings.workspace.tree).as_posix())
+        self._checkout = CheckoutWatch(settings.workspace)
         self._snapshots: Store | None = None
         self._name = ""
         """of the snapshot that the current turn is compared with"""
@@ -105,10 +107,10 @@ class TreeGuard:
         else:
             restore = f"{program()} restore {self._store.state.run_id}"
             self._store.note(f"what is not committed here is kept as it is now; {restore} brings it back")
-        if self._settings.guard == "restore":
+        if self._settings.guard == "restore" and not self._settings.workspace.is_worktree:
             self._store.note(
                 "what a role may not change is undone after its turn; so are your own edits here while the run "
-                "lasts: work in another copy (git worktree add)"
+                "lasts: --worktree gives the run a place of its own"
             )
 
     def resume(self, step: Step) -> None:
@@ -204,6 +206,7 @@ class TreeGuard:
         name = _TURN + step.key
         if self._snapshots is None or self._name == name:
             return
+        self._checkout.before()
         with self._guarding():
             is_sent = self._store.state.dispatched == step.key
             self._name, self._before = name, self._load_kept(self._snapshots, name)
@@ -251,7 +254,7 @@ class TreeGuard:
         with self._guarding(f"what {step.role} has changed in this turn is not known"):
             self._last = look(before, snapshots)
             changes = compare(before, self._last)
-            split = self._split(step.role, changes)
+            split = self._split(step.role, [*changes, *self._checkout.after()])
             if split.forbidden or split.told:
                 found = self._undo(split, before, snapshots, self._violation(step, split, earlier))
             is_known = not self._lost
@@ -291,17 +294,19 @@ class TreeGuard:
         told = [change for change in split.told if not self._is_ours(change)]
         if role.may_commit:
             told = [change for change in told if change.area is not Area.NESTED]
-        forbidden = tuple(change for change in split.forbidden if change not in own)
+        workspace = self._settings.workspace
+        if workspace.is_worktree:  # the user and other runs change these too, so nothing of them is undone
+            told += [change for change in changes if change.is_shared(workspace.branch)]
+            told = list(self._checkout.without_other_runs(told))
+        forbidden = tuple(change for change in split.forbidden if change not in own and change not in told)
         return Split(split.allowed, forbidden, (*own, *told))
 
     def _is_ours(self, change: Change) -> bool:
         """Whether it is Quintet that changes a file, where its state directory is in the same repository."""
-        state = os.path.realpath(user_state_folder())
-        return (
-            change.area is Area.ELSEWHERE
-            and self._before is not None
-            and (Path(self._before.place.top, change.name).is_relative_to(state))
-        )
+        if change.area is not Area.ELSEWHERE or self._before is None:
+            return False
+        state, top = Path(os.path.realpath(user_state_folder())), self._before.place.top
+        return state.is_relative_to(top) and Path(top, change.name).is_relative_to(state)
 
     def _violation(self, step: Ask, split: Split, earlier: GuardViolation | None) -> GuardViolation:
         paths = list(dict.fromkeys([*(earlier.paths if earlier else ()), *map(_told, split.forbidden)]))
@@ -383,6 +388,8 @@ def _told(change: Change) -> GuardedChange:
             name = f"{name} in the index"
         case Area.GIT:
             name = f".git/{name.partition('/')[2]}"
+        case Area.CHECKOUT:
+            name = f"{name} in your checkout"
     return GuardedChange(path=name, change=_WORDS.get(change.kind, change.kind))
 
 

@@ -79,7 +79,7 @@ def violation_words(event: journal.GuardViolation) -> str:
     if event.failed:
         parts.append(f"could not be undone: {', '.join(event.failed[:_SHOWN])}")
     if event.outside:
-        parts.append(f"changed what is not guarded and stays: {_some(event.outside)}")
+        parts.append(f"changed what is not guarded, or somebody did meanwhile: {_some(event.outside)}")
     return "; ".join(parts)
 
 
