@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
+from quintet import git
 from quintet.config import Settings, load_settings
-from quintet.config.table import OWN_PROVIDERS
+from quintet.config.table import OWN_PROVIDERS, WORKTREE
 from quintet.errors import ConfigError, RunError
 from quintet.program import program
 from quintet.prose import hanging, plural
@@ -33,18 +34,29 @@ def init(wd: Path, provider: str | None, with_openspec: bool | None, yes: bool) 
     if not changed and not any(act.is_change for act in acts):
         click.echo("\nNothing was changed.")
     _tell_permissions(wd)
-    click.echo(f'\nNext:\n  {program()} new "what you want, in one line"\n  {program()} doctor')
+    _tell_next(wd)
+
+
+def _tell_next(wd: Path) -> None:
+    """What to do now; a run in a worktree begins at the last commit, so what was written has to be in it."""
+    click.echo("\nNext:")
+    if _settings(wd).workspace_mode == WORKTREE and git.answer(wd, "status", "--porcelain", "--", "."):
+        click.echo("  git add . && git commit")
+    click.echo(f'  {program()} new "what you want, in one line"\n  {program()} doctor')
 
 
 def _tell_permissions(wd: Path) -> None:
     """What the agents will be allowed to do, by the settings that are there now."""
-    try:
-        settings = load_settings(None, os.environ, {"wd": str(wd)}, wd).settings
-    except ConfigError:  # doctor says what is wrong with them
-        settings = Settings()
-    if found := agent_permissions(settings):
+    if found := agent_permissions(_settings(wd)):
         told = f"{found.summary}. {found.change}".strip(". ")
         click.echo("\n" + hanging("", f"{told[0].upper()}{told[1:]}."))
+
+
+def _settings(wd: Path) -> Settings:
+    try:
+        return load_settings(None, os.environ, {"wd": str(wd)}, wd).settings
+    except ConfigError:  # doctor says what is wrong with them
+        return Settings()
 
 
 def _tell(what: str, text: str) -> None:

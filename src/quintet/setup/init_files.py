@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from quintet import files, git
 from quintet.config.schema import SCHEMA_KEY, json_schema
+from quintet.config.table import WORKTREE
 from quintet.errors import RunError
 from quintet.layout import CONFIG_FILE, GITIGNORE, SCHEMA_FILE, TASK_TEMPLATE, TMP
 from quintet.providers.registry import REGISTERED
@@ -59,6 +60,8 @@ def _settings(wd: Path, provider: str) -> FileAction:
         "verify_cmd": "",
         "post_processing": {"openspec_archive": False, "git_commit": False},
     }
+    if git.answer(wd, "rev-parse", "--verify", "--quiet", "HEAD"):
+        document["workspace"] = {"mode": WORKTREE}
     return _write_new(wd, Path(CONFIG_FILE), _json(document), "the settings")
 
 
