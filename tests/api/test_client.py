@@ -1,5 +1,6 @@
 """The client, over a transport that answers what a test wants: exact requests, and what becomes of every answer."""
 
+import ssl
 from collections.abc import Callable
 from urllib.parse import parse_qsl
 
@@ -407,3 +408,13 @@ def test_an_answer_that_is_nested_too_deeply_is_not_json() -> None:
         Wire(lambda _: httpx.Response(200, content=deep)).api.get_terminal("t")
     with pytest.raises(Refused, match="answered 400"):
         Wire(lambda _: httpx.Response(400, content=deep)).api.get_terminal("t")
+
+
+@pytest.mark.parametrize(
+    ("url", "wanted"), [("http://127.0.0.1:9889", False), ("https://a.invalid", True), ("HTTPS://a.invalid", True)]
+)
+def test_certificates_are_read_where_they_are_checked(url: str, wanted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[object] = []
+    monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", lambda *_, **given: read.append(given))
+    ApiClient(url, "/").close()
+    assert bool(read) == wanted

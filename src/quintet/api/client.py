@@ -18,6 +18,11 @@ _LATER = frozenset({408, 425, 429})
 """answers of a server that has not even begun"""
 
 
+def needs_certificates(url: str) -> bool:
+    """Whether an address is reached over TLS. Reading the certificates takes longer than a request to loopback."""
+    return not url.lower().startswith("http:")
+
+
 class Bearer(httpx.Auth):
     """Sends the server's token, read anew for every request: a server that was started again has another one."""
 
@@ -49,7 +54,12 @@ class ApiClient:
         # trust_env: a proxy of the user's must not stand between us and a server on loopback
         try:
             self._http = httpx.Client(
-                base_url=url, auth=auth, timeout=READ_SECONDS, transport=transport, trust_env=False
+                base_url=url,
+                auth=auth,
+                timeout=READ_SECONDS,
+                transport=transport,
+                trust_env=False,
+                verify=needs_certificates(url),
             )
         except httpx.InvalidURL as error:
             raise Refused(f"terminal server {url}: {error}") from None
