@@ -2,50 +2,19 @@
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from quintet.roles import PROGRAMMER, TESTER
-from tests.stub.replies import PASS, PROGRAMMER_SUMMARY, TASK
-from tests.watch.scripted import DEADLINE, Scripted, scripted, story, turns
-
-AT_ONCE = 3
+from tests.stub.replies import PASS, TASK
+from tests.watch.scripted import DEADLINE, Scripted
+from tests.workspace.worktree_runs import branches, building_story, check_tasks_at_once, checkout, repository, trees
 
 
 @pytest.fixture
 def project() -> Iterator[Scripted]:
-    with scripted(building_story()) as made:
-        made.git("branch", "--move", "main")
-        (made.wd / ".gitignore").write_text(".tmp/\n")
-        made.git("add", "--all")
-        made.git("commit", "--quiet", "--message", "Ignore")
+    with repository() as made:
         yield made
-
-
-def building_story(think: float = 0.0) -> dict[str, Any]:
-    """A run that passes at once, in which the programmer writes a file."""
-    roles = story(think)
-    roles[PROGRAMMER.name] = [[{"write": {"path": "built.txt", "text": "done\n"}}, {"reply": PROGRAMMER_SUMMARY}]]
-    roles[TESTER.name] = turns(PASS)
-    return roles
-
-
-def checkout(made: Scripted) -> dict[str, object]:
-    """Everything of the user's checkout that a run must not change."""
-    tracked = {path: path.read_bytes() for path in made.wd.rglob("*") if path.is_file() and ".git" not in path.parts}
-    words = (("status", "--porcelain=v2", "--branch"), ("stash", "list"), ("rev-parse", "HEAD"), ("ls-files", "-s"))
-    return {"files": tracked, "git": [made.git(*word) for word in words]}
-
-
-def branches(made: Scripted) -> list[str]:
-    """The branches of runs."""
-    return made.git("for-each-ref", "--format=%(refname:short)", "refs/heads/quintet").split()
-
-
-def trees(made: Scripted) -> list[Path]:
-    return sorted(path for path in (made.root / "x/quintet/worktrees").iterdir() if path.is_dir())
 
 
 def test_a_run_works_on_a_branch_and_leaves_the_checkout_alone(project: Scripted) -> None:
@@ -103,16 +72,7 @@ def test_an_unfinished_run_goes_on_from_the_checkout(project: Scripted) -> None:
 
 
 def test_several_tasks_at_once_are_several_runs(project: Scripted) -> None:
-    before = checkout(project)
-    tasks = [f"{TASK}\nNumber {number}.\n" for number in range(AT_ONCE)]
-    started = [project.start("run", "--plain", "--worktree", PROMPT=task) for task in tasks]
-    outputs = [process.communicate(timeout=DEADLINE)[0] for process in started]
-    assert [process.returncode for process in started] == [0] * AT_ONCE, outputs
-    assert checkout(project) == before
-    assert len(branches(project)) == AT_ONCE
-    for branch in branches(project):
-        project.git("merge", "--quiet", "--no-edit", branch)
-    assert (project.wd / "built.txt").exists()
+    check_tasks_at_once(project, 3)
 
 
 def test_a_setup_that_fails_stops_the_run_and_its_worktree_is_used_again(project: Scripted) -> None:
