@@ -100,3 +100,9 @@ def test_one_that_prints_for_ever_is_ended(tmp_path: Path, monkeypatch: pytest.M
     assert outcome.exit_code == command.TOO_MUCH
     assert outcome.last_line == "(ended: more than 5,000,000 bytes)"
     assert len(outcome.output) < 2 * command.LONGEST_OUTPUT
+
+
+def test_without_pidfd_a_command_is_waited_for_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "pidfd_open", raising=False)
+    assert command.run("exit 3", tmp_path, 10).exit_code == 3
+    assert command.run("sleep 60", tmp_path, 0.1).exit_code == command.TIMED_OUT

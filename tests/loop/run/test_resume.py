@@ -335,7 +335,8 @@ def test_the_ways_that_the_refusal_names_work(project: Project) -> None:
 
     code, text = follow("Start this one beside it")
     assert code == 0, text
-    assert json.loads((project.wd.with_name("project-2") / ".tmp/quintet-state.json").read_text())["prompt"] == OTHER
+    (beside,) = Path(project.env["HOME"], ".local/state/quintet/worktrees").glob("*/.tmp/quintet-state.json")
+    assert json.loads(beside.read_text())["prompt"] == OTHER
     assert project.state["final_status"] == "RUNNING"
     code, text = follow("Go on with it")
     assert (code, project.state["prompt"]) == (0, TASK), text
