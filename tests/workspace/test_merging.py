@@ -68,6 +68,29 @@ def test_what_was_squashed_by_hand_is_merged(made: Worktree) -> None:
     assert not has_unmerged_commits(again, repository_of(made.project))
 
 
+@pytest.mark.parametrize("squash", [False, True])
+def test_a_merge_that_the_user_took_back_is_none(made: Worktree, squash: bool) -> None:
+    repository = repository_of(made.project)
+    merge(made, repository, "Add a greeting", squash=squash)
+    again = worktree_at(made.tree)
+    assert again
+    sh(made.project, "git switch --quiet --create other HEAD~1")
+    assert not has_unmerged_commits(again, repository), "another branch has it"
+    sh(made.project, "git switch --quiet main && git reset --quiet --hard HEAD~1")
+    assert has_unmerged_commits(again, repository)
+    merge(again, repository, "Add a greeting", squash=squash)
+    assert (made.project / "greeting.txt").read_text() == "Hello\n"
+
+
+def test_commits_beside_the_branch_are_unmerged_work(made: Worktree) -> None:
+    repository = repository_of(made.project)
+    merge(made, repository, "Add a greeting", squash=False)
+    sh(made.tree, "git switch --quiet --detach && git commit --quiet --allow-empty --message Beside")
+    again = worktree_at(made.tree)
+    assert again
+    assert has_unmerged_commits(again, repository)
+
+
 def test_changes_of_the_user_elsewhere_are_in_the_way(made: Worktree) -> None:
     (made.project / "README.md").write_text("Mine\n")
     assert "README.md" in refusal(made)
@@ -120,7 +143,7 @@ def test_a_branch_that_somebody_deleted_is_told(made: Worktree) -> None:
 
 
 @pytest.mark.parametrize("squash", [False, True])
-@pytest.mark.parametrize("calls", range(14))
+@pytest.mark.parametrize("calls", range(16))
 def test_a_kill_at_any_write_of_a_merge_loses_nothing(
     made: Worktree, calls: int, squash: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

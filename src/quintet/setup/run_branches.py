@@ -77,10 +77,15 @@ def _refuse_at_work(worktree: Worktree) -> None:
 
 def _unmerged(worktree: Worktree, repository: Repository) -> str:
     """What of the work in a worktree is nowhere else; empty where all of it is."""
-    with suppress(GitError):
-        if left := merging.uncommitted_work(worktree):
-            return f"uncommitted work in {worktree.tree} ({left[0]}{' and more' if left[1:] else ''})"
-    return f"the commits on {worktree.branch}" if merging.has_unmerged_commits(worktree, repository) else ""
+    if worktree.stage is Stage.REMOVING:  # that was decided when its removal began
+        return ""
+    try:
+        left = merging.uncommitted_work(worktree)
+    except GitError:
+        return f"whatever is in {worktree.tree}, which git cannot read,"
+    if left:
+        return f"uncommitted work in {worktree.tree} ({left[0]}{' and more' if left[1:] else ''})"
+    return f"the work on {worktree.branch}" if merging.has_unmerged_commits(worktree, repository) else ""
 
 
 def _why_unneeded(worktree: Worktree, repository: Repository) -> str:

@@ -29,11 +29,16 @@ def _uncommitted(folder: Path, untracked: str) -> list[str]:
 
 
 def has_unmerged_commits(worktree: Worktree, repository: Repository) -> bool:
-    """Whether its branch has commits that are in the branch of the user's checkout neither as they are nor squashed."""
-    tip = repository.branch_commit(worktree.branch)
-    if tip in ("", worktree.start, worktree.merged_at):
-        return False
-    return git.answer(repository.project, "merge-base", "--is-ancestor", tip, "HEAD") is None
+    """Whether it has commits, on its branch or beside it, that no other branch has as they are or squashed."""
+    head = git.answer(worktree.top, "rev-parse", "--verify", "--quiet", "HEAD") if worktree.top.is_dir() else None
+    tips = {repository.branch_commit(worktree.branch), head or ""} - {"", worktree.start}
+    own = f"refs/heads/{worktree.branch}"
+    return not all(repository.heads_with(_merged_as(worktree, tip)) - {own} for tip in tips)
+
+
+def _merged_as(worktree: Worktree, tip: str) -> str:
+    """The commit that a commit of the worktree came into another branch with: itself, or the one it was squashed to."""
+    return worktree.merged_as if tip == worktree.merged_at and worktree.merged_as else tip
 
 
 def merge(worktree: Worktree, repository: Repository, message: str, *, squash: bool) -> str:
@@ -43,27 +48,30 @@ def merge(worktree: Worktree, repository: Repository, message: str, *, squash: b
         raise RunError(f"there is no branch {worktree.branch} any more")
     if tip == worktree.start:
         raise RunError(f"there is nothing to merge: {worktree.branch} has no commit of the run")
-    if not has_unmerged_commits(worktree, repository):
+    if git.answer(repository.top, "merge-base", "--is-ancestor", _merged_as(worktree, tip), head) is not None:
         raise RunError(f"{worktree.branch} is merged already; {program()} discard removes it and its worktree")
     _refuse_unclean(worktree, repository)
     tree = _merged_tree(repository, worktree.branch, head, tip)
     if tree and tree == repository.tree_of(head):  # squashed by hand, or by a process that was killed then
-        worktree.model_copy(update={"merged_at": tip}).save()
-        return head
+        return _save_merged(worktree, tip, head)
     if squash:
         if not tree:
             raise RunError("--squash needs git 2.38 or newer")
         made = git.run(repository.top, "commit-tree", "-p", head, "-m", message, tree).text
         words: tuple[str, ...] = ("--ff-only", made)
     else:
-        words = ("--no-edit", worktree.branch)
+        words = ("--no-edit", f"refs/heads/{worktree.branch}")
     try:
         git.run(repository.top, "merge", "--quiet", *words, hooks=True, seconds=SECONDS)
     except GitError as error:
         git.run(repository.top, "merge", "--abort", check=False)
         raise RunError(f"nothing is merged: {error}") from None
-    worktree.model_copy(update={"merged_at": tip}).save()
-    return repository.commit_of("HEAD")
+    return _save_merged(worktree, tip, repository.commit_of("HEAD"))
+
+
+def _save_merged(worktree: Worktree, tip: str, commit: str) -> str:
+    worktree.model_copy(update={"merged_at": tip, "merged_as": commit}).save()
+    return commit
 
 
 def _refuse_unclean(worktree: Worktree, repository: Repository) -> None:

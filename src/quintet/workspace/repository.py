@@ -45,6 +45,14 @@ class Repository:
         """The commit that a branch is at; empty where there is no such branch."""
         return self.commit_of(_HEADS + branch)
 
+    def heads_with(self, commit: str) -> set[str]:
+        """The branches that a commit is on, and HEAD."""
+        form = ("for-each-ref", "--format=%(refname)", f"--contains={commit}", _HEADS)
+        found = set((git.answer(self.project, *form) or "").split())
+        if git.answer(self.project, "merge-base", "--is-ancestor", commit, "HEAD") is not None:
+            found.add("HEAD")
+        return found
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Let no other process of Quintet add or remove worktrees of the repository until the block ends."""

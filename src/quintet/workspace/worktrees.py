@@ -48,6 +48,8 @@ class Worktree(BaseModel):
     stage: Stage = Stage.CREATING
     merged_at: str = ""
     """the commit that its branch was at when it was merged"""
+    merged_as: str = ""
+    """the commit that the user's branch was at then"""
     removed_at: str = ""
     """the commit that its branch was at when its removal began"""
     pid: int = 0
