@@ -40,6 +40,7 @@ def test_a_run_works_on_a_branch_and_leaves_the_checkout_alone(project: Scripted
     assert code == 0, patch
     assert ("+done" in patch, "KEY=1" in patch) == (True, False), "what was copied into it is no change of the run"
     assert str(tree) in project.call("report", run)[1]
+    assert f"| Branch | {branch}" in (tree / ".tmp" / run / "report.md").read_text(encoding="utf-8").replace("\\", "")
     code, output = project.call("discard")
     assert code == 1
     assert "would be lost" in output
@@ -138,3 +139,16 @@ def test_what_agents_change_in_the_checkout_is_told_and_stays(project: Scripted)
     ]
     assert (told["role"], told["paths"], undone["role"], undone["undone"]) == (PROGRAMMER.name, [], TESTER.name, True)
     assert "Mine" not in project.git("log", "--format=%s", branches(project)[0])
+
+
+def test_doctor_and_the_plan_say_where_a_run_would_work(project: Scripted) -> None:
+    head = project.git("rev-parse", "--short=12", "HEAD")
+    assert f"a worktree for each run, at HEAD ({head})" in project.call("doctor", WORKSPACE="worktree")[1]
+    assert f"a new worktree at HEAD ({head})" in project.call("run", "--dry-run", "--worktree")[1]
+    (project.wd / "openspec").mkdir()
+    code, output = project.call("doctor", WORKSPACE="worktree")
+    assert code == 1
+    assert "failure  workspace" in output
+    code, output = project.call("run", "--dry-run", "--worktree")
+    assert (code, output.count("\n")) == (1, 1)
+    assert not (project.root / "x/quintet/worktrees").exists()

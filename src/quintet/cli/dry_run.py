@@ -9,6 +9,7 @@ import click
 
 from quintet.cli.options import task_on_command_line
 from quintet.config import Settings, find_config
+from quintet.config.table import WORKTREE
 from quintet.loop.decide.checks import all_checks
 from quintet.loop.decide.steps import Ask
 from quintet.loop.decide.task import title_of
@@ -17,6 +18,8 @@ from quintet.loop.run.plan import FirstStep, plan
 from quintet.prose import hanging, plural
 from quintet.roles import ROLES
 from quintet.setup.permissions import agent_permissions
+from quintet.workspace.creating import find_base
+from quintet.workspace.repository import repository_of
 
 
 def show_plan(config_file: Path | None, flags: dict[str, Any], as_json: bool, *, reload: bool = False) -> None:
@@ -49,6 +52,7 @@ def _rows(settings: Settings, found: FirstStep, config: Path | None) -> list[tup
     checks = ", ".join(check.words for check in all_checks(found.task, settings))
     return [
         ("project", str(settings.wd)),
+        *_workspace(settings),
         ("settings", str(config) if config else "no config file; defaults, variables and options"),
         ("task", f"{task}: {title_of(found.task)}"),
         (
@@ -62,6 +66,15 @@ def _rows(settings: Settings, found: FirstStep, config: Path | None) -> list[tup
         ("verified", f"a PASS counts only if these agree: {checks}" if checks else "no"),
         ("after PASS", " and ".join(after) or "nothing more"),
     ]
+
+
+def _workspace(settings: Settings) -> list[tuple[str, str]]:
+    if settings.workspace.is_worktree:
+        return [("workspace", f"{settings.workspace.tree}, on the branch {settings.workspace.branch}")]
+    if settings.chosen or settings.workspace_mode != WORKTREE:
+        return []
+    base = find_base(repository_of(settings.wd), settings)
+    return [("workspace", f"a new worktree at {settings.workspace_base or 'HEAD'} ({base[:12]}), on a new branch")]
 
 
 def _permissions(settings: Settings) -> list[tuple[str, str]]:

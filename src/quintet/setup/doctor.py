@@ -10,7 +10,8 @@ from typing import Any
 from quintet import __version__
 from quintet.api.quintet_backend import backend_of
 from quintet.config import Settings, find_config, load_settings
-from quintet.errors import ApiError, ConfigError, ProfileError, Refused, ServerError, StateError
+from quintet.config.table import WORKTREE
+from quintet.errors import ApiError, ConfigError, ProfileError, Refused, RunError, ServerError, StateError
 from quintet.layout import CONFIG_FILE
 from quintet.loop.decide.checks import all_checks
 from quintet.loop.decide.lint import lint
@@ -28,6 +29,8 @@ from quintet.setup.checks import DoctorFinding, Level, failure, ok, warning
 from quintet.setup.leftovers import count_leftovers
 from quintet.setup.machine_checks import check_agents, check_git, check_sockets, check_starts, check_tmux
 from quintet.setup.permissions import agent_permissions
+from quintet.workspace.creating import find_base
+from quintet.workspace.repository import repository_of
 
 
 def examine(
@@ -55,6 +58,7 @@ def examine(
     yield from _permissions(settings)
     yield from _prompts(settings)
     yield _project(settings)
+    yield from _workspace(settings)
     yield from _openspec(settings)
     yield from _task(settings)
     yield from _checks(settings)
@@ -115,6 +119,17 @@ def _project(settings: Settings) -> DoctorFinding:
     if not os.access(settings.wd, os.R_OK | os.W_OK | os.X_OK):
         return failure("project", f"{settings.wd} is not writable", "make it writable")
     return ok("project", str(settings.wd))
+
+
+def _workspace(settings: Settings) -> Iterator[DoctorFinding]:
+    if settings.workspace_mode != WORKTREE:
+        return
+    try:
+        base = find_base(repository_of(settings.wd), settings)
+    except RunError as error:
+        yield failure("workspace", str(error), "WORKSPACE=tree lets the agents work in the project itself")
+    else:
+        yield ok("workspace", f"a worktree for each run, at {settings.workspace_base or 'HEAD'} ({base[:12]})")
 
 
 def _openspec(settings: Settings) -> Iterator[DoctorFinding]:

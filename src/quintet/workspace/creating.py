@@ -34,7 +34,7 @@ def task_digest(prompt: str) -> str:
 def create(settings: Settings, title: str) -> Worktree:
     """Make a worktree for the run of a task; RunError with one line where that cannot be done."""
     repository = repository_of(settings.wd)
-    base = _base(repository, settings)
+    base = find_base(repository, settings)
     try:
         with repository.locked():
             _refuse_second(settings)
@@ -48,8 +48,8 @@ def create(settings: Settings, title: str) -> Worktree:
         raise RunError(f"no worktree could be made: {error.filename}: {error.strerror}") from None
 
 
-def _base(repository: Repository, settings: Settings) -> str:
-    """The commit that a new worktree begins at."""
+def find_base(repository: Repository, settings: Settings) -> str:
+    """The commit that a new worktree begins at; RunError where there is none, or where it lacks what agents need."""
     named = settings.workspace_base or "HEAD"
     base = repository.commit_of(named)
     if not base and not settings.workspace_base:

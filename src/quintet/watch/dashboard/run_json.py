@@ -29,6 +29,8 @@ def run_json(run: Run, title: str, events: list[Event]) -> dict[str, Any]:
     return {
         **run_line_json(run, title),
         "wd": run.wd,
+        "project": run.project or run.wd,
+        "branch": run.branch,
         "reason": run.reason,
         "advice": [
             [{"code": isinstance(part, Code), "text": printable(part)} for part in step] for step in advise(run)

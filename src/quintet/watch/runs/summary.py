@@ -79,6 +79,8 @@ class Summary:
             rows.insert(0, ("The PASS", ground_words(run.confirmed_by)))
         if lost := self.changes.lost_tests.words:
             rows.append(("Tests", f"{lost} since the start commit"))
+        if run.branch:
+            rows.append(("Branch", f"{run.branch}, in a worktree of {run.project}"))
         if run.resumes:
             rows.insert(3, ("Resumed", f"{run.resumes} times" if run.resumes > 1 else "once"))
         return rows

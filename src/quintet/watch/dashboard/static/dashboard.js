@@ -150,7 +150,7 @@ function drawNotice() {
   const run = view.run;
   document.body.classList.toggle("away", Boolean(view.lost));
   if (!run) return;
-  const board = code(`${view.program} dashboard --wd ${run.wd}`);
+  const board = code(`${view.program} dashboard --wd ${run.project}`);
   if (view.lost && view.lasting) notice(["The server of this page does not answer, so the page may be out of date. Start it again, and the page reconnects: ", board]);
   else if (view.lost) notice(["This page came from the run's own server, which has ended: the run has ended, or was resumed with another server. The page may be out of date."],
     ["All runs, at a permanent address: ", board]);
@@ -160,7 +160,7 @@ function drawNotice() {
 }
 function drawFacts() {
   const run = view.run;
-  const facts = [["Project", run.wd], ["Run", run.id], ["At work for", clock(run.status === "RUNNING" ? run.seconds + now() - run.ended : run.seconds)],
+  const facts = [["Project", run.project], ...(run.branch ? [["Branch", run.branch]] : []), ["Run", run.id], ["At work for", clock(run.status === "RUNNING" ? run.seconds + now() - run.ended : run.seconds)],
     ["Tokens", run.tokens ? count(run.tokens.total) + priced(run.tokens) : "unknown"]];
   const confirmed = Object.entries(run.confirmed_by).map(([title, code]) => `${title} (exit code ${code})`).join(", ");
   if (run.rests_on) facts.push(["The PASS", h("span", { class: confirmed ? "" : "again" }, confirmed ? `verified by ${confirmed}` : "on the tester's word alone")]);
