@@ -23,6 +23,7 @@ from quintet.providers.scripted import SCENARIO_VARIABLE, SCRIPTED
 from quintet.server.http.client import client_for
 from quintet.setup.permissions import agent_permissions
 from quintet.setup.running_projects import registered
+from quintet.setup.sandboxing import refuse_without_sandbox
 from quintet.watch.report.write_report import write_report
 
 
@@ -75,6 +76,7 @@ def execute(spec: RunSpec) -> Result:
     A QuintetError is raised for what keeps a run from starting; whatever stops it later is in the result.
     """
     check_settings(spec.settings)
+    refuse_without_sandbox(spec.settings)
     settings = open_workspace(spec.settings)
     with registered(settings.workspace.tree), ExitStack() as servers:
         connect = spec.connect or partial(_connect, settings, servers)

@@ -73,6 +73,11 @@ def record_folder(run_id: str) -> Path:
     return user_state_folder() / "records" / run_id
 
 
+def role_tmp(run_id: str, role: Role) -> Path:
+    """What a role in a sandbox has as the `.tmp` of its work tree. No other role can see it."""
+    return record_folder(run_id) / "roles" / role.name
+
+
 def guard_folder(run_id: str) -> Path:
     """The snapshots by which a run knows what its agents have changed."""
     return record_folder(run_id) / "guard"

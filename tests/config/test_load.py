@@ -55,7 +55,8 @@ DEFAULTS = {
     "guard.require_actions": True, "guard.end_strays": True, "guard.red_first": "warn", "guard.verify_first": False,
     "prompts_dir": "", "progress_seconds": 60.0, "workspace.mode": "tree", "workspace.base": "",
     "workspace.branch": "quintet/{slug}", "workspace.dir": "", "workspace.include": [], "workspace.setup": "",
-    "workspace.with_changes": False,
+    "workspace.with_changes": False, "sandbox.mode": "off", "sandbox.write": [], "sandbox.hide": [],
+    "sandbox.show": [], "sandbox.network": "keep",
 }  # fmt: skip
 VARIABLES = {
     "API", "PROVIDER", "WD", "PROMPT", "PROMPT_FILE", "PROJECT_TEST_CMD", "VERIFY_CMD", "START_AGENT", "MAX_ROUNDS",
@@ -68,7 +69,7 @@ VARIABLES = {
     "REQUIRE_ACTIONS", "CLEANUP_ON_EXIT", "RESUME", "STATE_FILE", "MAX_TOKENS", "PRICES", "RECOVER_TERMINALS",
     "MAX_LIMIT_WAIT", "PROMPTS_DIR", "PERMISSIONS", "PROGRESS_SECONDS", "RED_FIRST", "VERIFY_FIRST", "END_STRAYS",
     "WORKSPACE", "WORKSPACE_BASE", "WORKSPACE_BRANCH", "WORKSPACE_DIR", "WORKSPACE_INCLUDE", "WORKSPACE_SETUP",
-    "WITH_CHANGES",
+    "WITH_CHANGES", "SANDBOX", "SANDBOX_WRITE", "SANDBOX_HIDE", "SANDBOX_SHOW", "SANDBOX_NETWORK",
 }  # fmt: skip
 
 
@@ -101,6 +102,7 @@ SAMPLES = {
     "api": ("http://a", "http://b", "http://c"), "provider": ("codex", "scripted", "claude_code"),
     "start_agent": ("tester", "programmer", "peer_analyst"), "notifications.ntfy_url": ("http://a", "http://b", "http://c"),
     "guard.mode": ("restore", "report", "off"), "guard.red_first": ("stop", "off", "warn"),
+    "sandbox.mode": ("on", "off", "on"), "sandbox.network": ("none", "keep", "none"),
     "workspace.mode": ("worktree", "tree", "worktree"),
     "handoff.permissions": ("unattended", "ask", "unattended"),
     "prices": ("{}", '{"b": {"input": 1, "output": 2}}', {"c": {"input": 1, "output": 2}}),

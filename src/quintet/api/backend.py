@@ -8,7 +8,7 @@ from pydantic import Strict
 from quintet.actions import TurnActions
 from quintet.api.client import READ_SECONDS
 from quintet.api.lenient import Lenient
-from quintet.api.models import Failure, TokenCount
+from quintet.api.models import Failure, Sandbox, TokenCount
 from quintet.api.status import TerminalStatus
 
 INPUT_SECONDS: Final = 120.0
@@ -40,6 +40,8 @@ class TerminalView(Lenient):
     """what the agent did in its last turn, where that has ended and somebody knows"""
     failure: Annotated[Failure | None, Strict(False)] = None
     """why the last turn ended without an answer"""
+    sandbox: str = ""
+    """the folder that its program has as `.tmp`; empty where it is in no sandbox"""
     continues: str = ""
     """the lost terminal whose conversation goes on in this one"""
 
@@ -53,6 +55,8 @@ class LaunchOptions(TypedDict, total=False):
     """`ask` or `unattended`"""
     continues: str
     """a lost terminal whose conversation goes on"""
+    sandbox: Sandbox | None
+    """what the agent's program can reach; None: all that the user can"""
 
 
 class Backend(Protocol):
@@ -81,6 +85,10 @@ class Backend(Protocol):
     @property
     def takes_permissions(self) -> bool:
         """Whether the setting `permissions` has an effect."""
+
+    @property
+    def takes_sandboxes(self) -> bool:
+        """Whether the server can start an agent in a sandbox."""
 
     def session_name(self, run_id: str) -> str:
         """A name for a new session of a run; empty where the server chooses it."""

@@ -19,6 +19,7 @@ class CaoBackend:
     """CAO's routes. It tells the status of a terminal and little more."""
 
     knows_dispatch_ids = replaces_terminals = owns_sessions = counts_tokens = sees_typing = takes_permissions = False
+    takes_sandboxes = False
     _starts_first_terminal_later = False
     """whether the first terminal of a session can be started side by side with the others"""
 
@@ -48,13 +49,19 @@ class CaoBackend:
         params: dict[str, Any] = {"provider": provider, "agent_profile": profile}
         params |= {name: value for name, value in options.items() if value and self._takes_option(name)}
         params |= {"working_directory": self._client.wd, **more}
-        answer = self._view(self._client.request("POST", path, params=params, timeout=_CREATE))
+        answer = self._view(
+            self._client.request("POST", path, params=params, timeout=_CREATE, **self._content(options))
+        )
         if not answer.id:
             raise Refused(f"terminal server {self._client.url}: POST {path} answered without a terminal id")
         return answer
 
     def _takes_option(self, name: str) -> bool:
-        return name != "permissions"
+        return name not in ("permissions", "sandbox")
+
+    def _content(self, options: LaunchOptions) -> dict[str, Any]:  # noqa: ARG002
+        """What of the options travels in the body."""
+        return {}
 
     def _view(self, answer: dict[str, Any]) -> TerminalView:
         return TerminalView.model_validate({name: answer.get(name) for name in ("id", "session_name", "status")})

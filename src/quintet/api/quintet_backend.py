@@ -18,6 +18,7 @@ class QuintetBackend(CaoBackend):
     """Inputs travel in the body, with an id by which a repetition is known; a terminal tells all of itself."""
 
     knows_dispatch_ids = replaces_terminals = owns_sessions = counts_tokens = sees_typing = takes_permissions = True
+    takes_sandboxes = True
     _starts_first_terminal_later = True
 
     def session_name(self, run_id: str) -> str:
@@ -32,8 +33,12 @@ class QuintetBackend(CaoBackend):
         except Refused as error:
             raise Refused(error.detail or str(error)) from error
 
-    def _takes_option(self, name: str) -> bool:  # noqa: ARG002
-        return True
+    def _takes_option(self, name: str) -> bool:
+        return name != "sandbox"
+
+    def _content(self, options: LaunchOptions) -> dict[str, Any]:
+        sandbox = options.get("sandbox")
+        return {"json": {"sandbox": sandbox.model_dump()}} if sandbox else {}
 
     def _view(self, answer: dict[str, Any]) -> TerminalView:
         return TerminalView.model_validate(answer)

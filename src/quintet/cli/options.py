@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 
 from quintet.config import TABLE
 from quintet.config.describe import describe_allowed, describe_default, sections
-from quintet.config.kinds import Choice, Flag, Globs, Kind, PathText, Prices, Seconds, Url, WholeNumber
+from quintet.config.kinds import Choice, Flag, Globs, Kind, Paths, PathText, Prices, Seconds, Url, WholeNumber
 from quintet.config.table import Row
 from quintet.errors import ConfigError
 from quintet.layout import TASK_SUFFIXES
@@ -24,6 +24,7 @@ _VALUES: Final = {
     Choice: "NAME",
     Prices: "JSON",
     Globs: "GLOBS",
+    Paths: "PATHS",
 }
 _NO_BREAK: Final = "\xa0"
 _ABOUT_SETTINGS: Final = (

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from quintet.config.kinds import Choice, Globs, Prices, Seconds, WholeNumber
+from quintet.config.kinds import Choice, Globs, Paths, Prices, Seconds, WholeNumber
 from quintet.config.table import TABLE, Row, Settings
 from quintet.layout import STATE_FILE
 
@@ -17,6 +17,7 @@ TITLES: Final = {
     "handoff": "Waiting for an agent",
     "post_processing": "After PASS",
     "workspace": "A worktree for the run",
+    "sandbox": "What agents can reach",
     "notifications": "Notifications",
 }
 """the sections of the config file, in the order in which they are shown"""
@@ -28,6 +29,7 @@ _DEFAULTS: Final = {
 }
 """what the table cannot say as a value"""
 _LIST: Final = '["tests/**", "check.sh"]'
+_PATHS: Final = '["~/.config/tool", "/srv/data"]'
 _PRICE: Final = '{"codex": {"input": 1.25, "cached": 0.125, "output": 10}}'
 
 
@@ -67,5 +69,7 @@ def describe_allowed(row: Row, mark: Mark = str) -> str:
             return f"an object such as {mark(_PRICE)}"
         case Globs():
             return f"a list such as {mark(_LIST)}; in a variable with commas or line ends between them"
+        case Paths():
+            return f"a list such as {mark(_PATHS)}; in a variable with commas or line ends between them"
         case _:
             return ""

@@ -225,6 +225,23 @@ class Globs(TextList):
         return globs
 
 
+@dataclass(frozen=True)
+class Paths(TextList):
+    """Paths of the machine: a list, or a text with commas or line ends between them."""
+
+    allowed: str = (
+        "paths, as a list or with commas between them; they may begin with ~/, or be relative to the work tree"
+    )
+
+    def read(self, raw: Any) -> tuple[str, ...]:
+        if isinstance(raw, str):
+            raw = [part.strip() for part in re.split(r"[,\n]", raw) if part.strip()]
+        paths = super().read(raw)
+        if not all(path.strip("/") and path.isprintable() for path in paths):
+            raise ValueError
+        return paths
+
+
 def _matches_something(glob: str) -> bool:
     """Whether a glob can mean what it looks like: `!` in front and `{a,b}` have no meaning, `[z-a]` matches nothing."""
     sets = [found.lstrip("!^") for found in re.findall(r"\[([^]]+)\]", glob)]

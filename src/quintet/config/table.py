@@ -5,7 +5,20 @@ from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
-from quintet.config.kinds import Choice, Flag, Globs, Kind, PathText, Prices, Seconds, Text, TextList, Url, WholeNumber
+from quintet.config.kinds import (
+    Choice,
+    Flag,
+    Globs,
+    Kind,
+    Paths,
+    PathText,
+    Prices,
+    Seconds,
+    Text,
+    TextList,
+    Url,
+    WholeNumber,
+)
 from quintet.layout import Workspace
 from quintet.providers.registry import provider_names
 from quintet.roles import ANALYST, ROLES
@@ -272,6 +285,22 @@ class Settings:
         False,
         "take the changes that are not committed along, as the first commit of the worktree's branch",
         word="with_changes",
+    )
+    sandbox: str = _row(
+        "sandbox.mode",
+        Choice(("off", "on")),
+        "off",
+        "on: the agents write only to their work tree and what belongs to them, and see no secrets; needs bubblewrap",
+    )
+    sandbox_write: tuple[str, ...] = _row(
+        "sandbox.write", Paths(), (), "what agents in the sandbox may write to beside their work tree"
+    )
+    sandbox_hide: tuple[str, ...] = _row("sandbox.hide", Paths(), (), "what they cannot see, beside keys and logins")
+    sandbox_show: tuple[str, ...] = _row(
+        "sandbox.show", Paths(), (), "what they can read although the sandbox would hide it"
+    )
+    sandbox_network: str = _row(
+        "sandbox.network", Choice(("keep", "none")), "keep", "none: without a network; only for agents without a model"
     )
     ntfy_topic: str = _row("notifications.ntfy_topic", Text(), "", "ntfy topic that gets notifications")
     ntfy_url: str = _row("notifications.ntfy_url", Url(), "https://ntfy.sh", "ntfy server, by default the public one")

@@ -55,6 +55,8 @@ class Launch:
     """the private folder of a lost terminal, whose conversation goes on where the program can do that"""
     asks: bool = False
     """whether the agent shall ask before it acts; else it runs unattended"""
+    sandboxed: bool = False
+    """whether it can write to nothing in the user's home but its own folders"""
 
 
 @dataclass(frozen=True)

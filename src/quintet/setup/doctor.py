@@ -29,6 +29,7 @@ from quintet.setup.checks import DoctorFinding, Level, failure, ok, warning
 from quintet.setup.leftovers import count_leftovers
 from quintet.setup.machine_checks import check_agents, check_git, check_sockets, check_starts, check_tmux
 from quintet.setup.permissions import agent_permissions
+from quintet.setup.sandboxing import check_sandbox
 from quintet.workspace.creating import find_base
 from quintet.workspace.repository import repository_of
 
@@ -56,6 +57,7 @@ def examine(
         yield from check_starts(env, settings)
         yield from _profiles(settings)
     yield from _permissions(settings)
+    yield check_sandbox(settings)
     yield from _prompts(settings)
     yield _project(settings)
     yield from _workspace(settings)

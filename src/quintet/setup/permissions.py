@@ -30,8 +30,11 @@ def agent_permissions(settings: Settings) -> Permissions | None:
     exception = f"; what {', '.join(own)} may do is in their own arguments" if own else ""
     if settings.permissions != "ask":
         whose, where = ("the server's", ", where the server is Quintet's") if settings.api else ("your", "")
+        ask = f"PERMISSIONS=ask lets them ask{where}"
+        if settings.sandbox == "on":
+            return Permissions(f"the agents act without asking, in a sandbox{exception}", ask)
         summary = f"the agents act without asking and with all of {whose} rights{exception}"
-        return Permissions(summary, f"PERMISSIONS=ask lets them ask{where}; a container limits what they reach")
+        return Permissions(summary, f"{ask}; SANDBOX=on limits what they reach")
     if settings.auto_accept_permissions:
         summary = f"the agents ask before they act, and always get a yes{exception}"
         return Permissions(summary, "without AUTO_ACCEPT_PERMISSIONS they wait for your answer")

@@ -1,6 +1,7 @@
 """Response files and their archive. What is never taken as a reply is in test_handoff.py."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -8,12 +9,13 @@ import pytest
 from quintet.errors import RunError
 from quintet.loop.record.responses import Responses
 from quintet.loop.record.run_record import RunRecord
-from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, TESTER
+from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, ROLES, TESTER
 
 
-@pytest.fixture
-def responses(tmp_path: Path) -> Responses:
-    made = Responses(RunRecord(tmp_path, "run-1"))
+@pytest.fixture(params=[False, True], ids=["", "sandboxed"])
+def responses(tmp_path: Path, request: pytest.FixtureRequest) -> Responses:
+    made = Responses(RunRecord(tmp_path, "run-1"), sandboxed=request.param)
+    made.record.open()
     made.ensure_response_dir()
     return made
 
@@ -66,7 +68,8 @@ def test_what_is_no_file_makes_way_and_is_kept(responses: Responses, tmp_path: P
         else:
             path.symlink_to(tmp_path / ("elsewhere" if kind == "link" else "nowhere"))
         kept = responses.clear_irregular(ANALYST)
-        assert kept == responses.archive / f"analyst-irregular-{number}"
+        folder = responses.record.folder if responses.sandboxed else responses.archive
+        assert kept == folder / f"analyst-irregular-{number}"
         assert os.path.lexists(kept)
         assert not os.path.lexists(path)
     assert (tmp_path / "elsewhere").read_text() == "text"
@@ -149,7 +152,7 @@ def test_dropping_twice_is_no_error(responses: Responses) -> None:
 
 
 def test_file_time_is_the_clock_of_the_files(responses: Responses) -> None:
-    before = responses.file_time()
+    before = responses.file_time(ANALYST)
     path = responses.response_path_for(ANALYST)
     path.write_text("x")
     assert responses.look(ANALYST, before) is not None
@@ -172,3 +175,27 @@ def test_a_link_is_never_read(responses: Responses, tmp_path: Path) -> None:
     assert responses.read(ANALYST) is None
     responses.response_path_for(TESTER).mkdir()
     assert responses.look(TESTER, 0) is None
+
+
+def test_in_a_sandbox_each_role_has_a_folder_of_its_own(tmp_path: Path) -> None:
+    made = Responses(RunRecord(tmp_path, "run-1"), sandboxed=True)
+    made.record.open()
+    made.ensure_response_dir()
+    assert made.ready
+    folders = {made.tmp_of(role) for role in ROLES}
+    assert len(folders) == len(ROLES)
+    assert not any(folder.is_relative_to(tmp_path) for folder in folders)
+    assert {(folder / ".gitignore").read_text() for folder in folders} == {"*\n"}
+    (made.tmp_of(ANALYST) / "agent-responses" / TESTER.response_file).write_text("RESULT: PASS")
+    assert made.look(TESTER, 0) is None
+    shutil.rmtree(made.tmp_of(TESTER) / "agent-responses")
+    assert not made.ready
+
+
+def test_in_a_sandbox_a_kept_prompt_is_readable_under_the_path_in_the_tree(tmp_path: Path) -> None:
+    made = Responses(RunRecord(tmp_path, "run-1"), sandboxed=True)
+    made.record.open()
+    made.ensure_response_dir()
+    path = made.prompt_for(ANALYST, "001-analyst", "the prompt")
+    inside = made.tmp_of(ANALYST) / path.relative_to(tmp_path / ".tmp")
+    assert (path.read_text(), inside.read_text()) == ("the prompt", "the prompt")

@@ -252,7 +252,7 @@ def test_half_a_file_of_an_agent_with_an_old_status_is_not_taken(scene: Scene) -
 
 def test_a_file_from_before_the_dispatch_is_never_taken(scene: Scene) -> None:
     scene.write("the answer of the turn before")
-    since = scene.responses.file_time() + 1_000_000_000
+    since = scene.responses.file_time(ANALYST) + 1_000_000_000
     scene.api.status = changes((0, PROCESSING), (4, COMPLETED))
     with pytest.raises(NoResponse):
         scene.wait(since)
@@ -260,7 +260,7 @@ def test_a_file_from_before_the_dispatch_is_never_taken(scene: Scene) -> None:
 
 def test_a_file_from_after_the_dispatch_is_taken_in_place_of_an_older_one(scene: Scene) -> None:
     scene.write("old")
-    since = scene.responses.file_time()
+    since = scene.responses.file_time(ANALYST)
     os.utime(scene.path, ns=(since - 1, since - 1))
     scene.api.status = changes((0, PROCESSING), (4, COMPLETED))
     scene.clock.at(10, lambda: scene.write("new"))

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from quintet.api.backend import Backend, LaunchOptions, TerminalView
+from quintet.api.models import Sandbox
 from quintet.api.status import AT_REST, TerminalStatus
 from quintet.config import Settings
 from quintet.errors import ApiError, RunError, TerminalGone
+from quintet.layout import TMP, user_state_folder
 from quintet.loop.decide.state import State, TerminalRef, has_all_terminals
 from quintet.loop.decide.steps import Step, TerminalsChanged
 from quintet.loop.journal import PermissionAsked, TerminalCreated, TerminalLost
@@ -26,6 +28,7 @@ EXIT_SECONDS: Final = 2.0
 LOOK_SECONDS: Final = 0.1
 ASK: Final = "ask"
 GONE: Final = "it is gone"
+OTHER_SANDBOX: Final = "it was started with another setting of SANDBOX"
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,7 @@ class Terminals:
             "args": agent.args,
             "permissions": self.settings.permissions,
             "continues": continues,
+            "sandbox": self._sandbox(role),
         }
         try:
             if is_first:
@@ -113,6 +117,26 @@ class Terminals:
             return self.backend.create_terminal(session, agent.profile, agent.provider, **options)
         except ApiError as error:
             raise RunError(f"{role} could not be started: {error}") from error
+
+    def _sandbox(self, role: Role) -> Sandbox | None:
+        """What the role's agent can reach; None: all that the user can."""
+        settings, workspace = self.settings, self.settings.workspace
+        if settings.sandbox != "on":
+            return None
+        checkout = [workspace.project] if workspace.project != workspace.tree else []
+        hidden = [user_state_folder(), *(path / TMP for path in checkout)]
+        return Sandbox(
+            tmp=str(self.store.responses.tmp_of(role)),
+            write=list(settings.sandbox_write),
+            hide=[*map(str, hidden), *settings.sandbox_hide],
+            show=[*map(str, checkout), *settings.sandbox_show],
+            network=settings.sandbox_network != "none",
+        )
+
+    def _is_placed(self, role: Role, view: TerminalView) -> bool:
+        """Whether a terminal is in the sandbox that the settings ask for, or in none where they ask for none."""
+        wanted = self._sandbox(role)
+        return view.sandbox == (wanted.tmp if wanted else "")
 
     def _wait_until_ready(
         self, started: Mapping[Role, TerminalRef], session: str, begun: float, *, resumed: bool
@@ -124,6 +148,8 @@ class Terminals:
                 terminal = started[role]
                 view = self._reach(terminal.id)
                 asks = view.status is TerminalStatus.WAITING_USER_ANSWER
+                if not self._is_placed(role, view):
+                    raise RunError(f"{role} (terminal {terminal.id}): its server has started it without a sandbox")
                 if view.status is TerminalStatus.ERROR or (asks and resumed):
                     raise RunError(
                         f"{role} (terminal {terminal.id}): {terminal.provider} did not start{self._why(view)}"
@@ -206,9 +232,10 @@ class Terminals:
             return lost
         for role, reason in lost.items():
             name = terminals[role.name].id
-            if reason == GONE:
+            if reason in (GONE, OTHER_SANDBOX):
                 again = "RESUME=0 starts a new run"
-                raise RunError(f"cannot resume: the terminal {name} of {role} is gone; {again}")
+                why = reason.removeprefix("it ")
+                raise RunError(f"cannot resume: the terminal {name} of {role} {why}; {again}")
             self.store.warn(f"the agent of {role} (terminal {name}) has failed or is gone")
         return {}
 
@@ -225,6 +252,8 @@ class Terminals:
                 view = self._reach(self.store.state.terminals[role.name].id)
                 if view.status is TerminalStatus.ERROR:
                     lost[role] = view.reason or "its agent has failed"
+                elif not self._is_placed(role, view):
+                    lost[role] = OTHER_SANDBOX
             except TerminalGone:
                 lost[role] = GONE
         return lost

@@ -60,7 +60,7 @@ class AgentTurn:
         else:
             self.guard.before(step)
             arrived = self._state.arrived == step.key or self._confirm_or_send(prompt, prompts)
-        kept = "" if arrived else str(self.store.responses.keep_prompt(self._file_name, prompt))
+        kept = "" if arrived else str(self.store.responses.prompt_for(step.role, self._file_name, prompt))
         request = Request(
             step=step,
             terminal_id=self._terminal,
@@ -78,7 +78,7 @@ class AgentTurn:
             stale = responses.clear_stale_response(self.step.role, number)
             if stale:
                 self.store.fold(self.step, FileArchived(number))
-            self.store.fold(self.step, Dispatched(responses.file_time()))
+            self.store.fold(self.step, Dispatched(responses.file_time(self.step.role)))
         if stale:
             self.store.warn(f"{self.step.role} had an old response file; it is kept as {stale.name}")
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from quintet import files
 from quintet.providers import editor
 from quintet.providers.base import Launch, LaunchPlan, StartRefused
 from quintet.providers.claude_code import CLAUDE_CODE
@@ -51,18 +52,20 @@ def plan(launch: Launch) -> LaunchPlan:
     argv += _flags(launch, known)
     version = version_of(program, launch.env)
     hooks = (*HOOKS, LATER_HOOK) if version >= KNOWN_FROM else HOOKS
-    files = {
+    written = {
         SETTINGS_FILE: json.dumps(settings(launch.folder / HOOKS_FILE, hooks, unattended=unattended)),
         INSTRUCTIONS_FILE: instructions,
     }
     if has_login(launch.env):
-        files[LOGIN_FILE] = ""
+        written[LOGIN_FILE] = ""
     env = {"DISABLE_AUTOUPDATER": "1"}
+    if launch.sandboxed and not launch.env.get("CLAUDE_CONFIG_DIR"):
+        env["CLAUDE_CONFIG_DIR"] = str(copy_own_file(launch.env))
     visual = editor.command(launch.folder)
     if visual is not None and version >= EDITOR_FROM:
         env["VISUAL"] = visual
-        files[editor.SCRIPT] = editor.script(launch.folder, launch.env)
-    return LaunchPlan(argv=(*argv, *launch.args), env=env, files=files, continues=bool(conversation))
+        written[editor.SCRIPT] = editor.script(launch.folder, launch.env)
+    return LaunchPlan(argv=(*argv, *launch.args), env=env, files=written, continues=bool(conversation))
 
 
 def _flags(launch: Launch, known: str) -> list[str]:
@@ -103,6 +106,24 @@ def has_login(env: Mapping[str, str]) -> bool:
     except (OSError, ValueError):
         return False
     return isinstance(known, dict) and bool(known.get("oauthAccount"))
+
+
+def copy_own_file(env: Mapping[str, str]) -> Path:
+    """Copy `~/.claude.json` to Claude Code's own folder, and return that folder.
+
+    Claude Code replaces that file where it keeps it, which it could not in a home that is read-only: it would forget
+    at once what it was answered at its start. The copy lasts until the user's own file is newer.
+    """
+    home = Path(env.get("HOME") or Path.home())
+    folder, own = home / ".claude", home / ".claude.json"
+    copy = folder / own.name
+    try:
+        if not copy.exists() or copy.stat().st_mtime < own.stat().st_mtime:
+            with files.reading(own) as file:
+                files.copy(file, copy)
+    except OSError:
+        return folder  # it has none yet, or will tell by itself what is wrong with it
+    return folder
 
 
 def settings(record: Path, hooks: Sequence[str], *, unattended: bool) -> dict[str, Any]:

@@ -20,6 +20,7 @@ STALE_SECONDS: Final = 1.0
 """how long a view of a silent pane is used again"""
 COALESCE_SECONDS: Final = 0.003
 """a program draws in several writes; one look is enough for them"""
+GOING_SECONDS: Final = 0.02
 NO_ANSWER: Final = "tmux does not answer"
 KILLED: Final = "its pane was killed"
 _FORMAT: Final = "\t".join(
@@ -120,7 +121,7 @@ class Pane:
         except TmuxError:
             self.is_outdated = True
             await self.reconnect()
-            return self.view if self.ended or self.unresponsive else await self.look()
+            return self.view if self.ended or self.unresponsive else await self._look_later()
         pane, server, dead, code, number, alternate, x, y, command, facts, title = described[0].split("\t", 10)
         if pane != self.pane_id:
             self.mark_ended(KILLED)
@@ -139,6 +140,11 @@ class Pane:
         screen = Screen("\n".join(shown), title, command, alternate == "1", (int(x), int(y)))
         self.view = PaneView(screen, describe_end(code, number) if dead == "1" else None)
         return self.view
+
+    async def _look_later(self) -> PaneView:
+        """Look again in a moment: its session may just be ended."""
+        await asyncio.sleep(GOING_SECONDS)
+        return await self.look()
 
     def _is_exit_code_due(self) -> bool:
         """tmux 3.3a sometimes sees a pane close and misses the end of its program, until it is told to look again."""

@@ -47,6 +47,7 @@ async def prepare_terminal(state_folder: StateFolder, session: str, spec: Termin
             args=spec.args,
             previous=state_folder.find_folder(spec.continues) if spec.continues else None,
             asks=spec.asks,
+            sandboxed=spec.sandbox is not None,
         )
         # in a thread, because programs are asked what they know, and Codex may have to be started once
         plan = await asyncio.to_thread(spec.provider.launch, launch)
