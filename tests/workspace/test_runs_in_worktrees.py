@@ -86,6 +86,22 @@ def test_a_setup_that_fails_stops_the_run_and_its_worktree_is_used_again(project
     assert len(trees(project)) == 1
 
 
+def test_a_worktree_that_is_used_again_has_what_the_user_put_right(project: Scripted) -> None:
+    needs = {"WORKSPACE_SETUP": "touch made; test -e fix -a -e late && grep new .env", "WORKSPACE_INCLUDE": ".env"}
+    (project.wd / ".env").write_text("old")
+    code, output = project.call("run", "--plain", "--worktree", **needs)
+    assert code == 1, output
+    (project.wd / ".env").write_text("new")
+    (project.wd / "fix").write_text("")
+    project.git("add", "fix")
+    project.git("commit", "--quiet", "--message", "Fix")
+    (project.wd / "late").write_text("")
+    code, output = project.call("run", "--plain", "--worktree", "--with-changes", **needs)
+    assert code == 0, output
+    assert len(trees(project)) == 1
+    assert project.git("diff", "--name-only", "main", branches(project)[0]).split() == ["built.txt", "late", "made"]
+
+
 def test_stop_and_logs_find_the_run_in_its_worktree(project: Scripted) -> None:
     project.script(building_story(think=60))
     run = project.start("run", "--plain", "--worktree")

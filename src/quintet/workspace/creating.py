@@ -7,6 +7,8 @@ import hashlib
 import os
 import secrets
 import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -33,15 +35,40 @@ def task_digest(prompt: str) -> str:
 
 def create(settings: Settings, title: str) -> Worktree:
     """Make a worktree for the run of a task; RunError with one line where that cannot be done."""
+    with _making(settings) as (repository, base):
+        for one in worktrees_of(settings.wd):
+            if one.stage is not Stage.READY and not one.has_maker:
+                remove(one, repository)
+        return _make(repository, settings, title, base)
+
+
+def renew(worktree: Worktree, settings: Settings) -> Worktree | None:
+    """Let a worktree begin where a new one would; None where that would change work in it."""
+    with _making(settings) as (repository, base):
+        start = _start(repository, settings, base)
+        if repository.branch_commit(worktree.branch) != worktree.start:
+            return None
+        for path in worktree.included:
+            if files.look(worktree.tree / path, worktree.tree):
+                files.remove(worktree.tree / path, worktree.tree)
+        if git.run(worktree.top, "reset", "--quiet", "--keep", start, seconds=SECONDS, check=False).code:
+            return None
+        maker = {"pid": os.getpid(), "started": start_time(os.getpid())}
+        included = _include(settings, worktree.tree)
+        renewed = worktree.model_copy(update={"base": base, "start": start, "included": included, **maker})
+        renewed.save()
+        return renewed
+
+
+@contextmanager
+def _making(settings: Settings) -> Iterator[tuple[Repository, str]]:
+    """The repository, in which no other process makes a worktree meanwhile, and the commit to begin at."""
     repository = repository_of(settings.wd)
     base = find_base(repository, settings)
     try:
         with repository.locked():
             _refuse_second(settings)
-            for one in worktrees_of(settings.wd):
-                if one.stage is not Stage.READY and not one.has_maker:
-                    remove(one, repository)
-            return _make(repository, settings, title, base)
+            yield repository, base
     except GitError as error:
         raise RunError(f"no worktree could be made: {error}") from None
     except OSError as error:
@@ -89,7 +116,7 @@ def _make(repository: Repository, settings: Settings, title: str, base: str) -> 
         prefix=repository.prefix,
         branch=_free_branch(repository, settings.workspace_branch.replace(_SLUG, short)),
         base=base,
-        start=_commit_changes(repository, base) if settings.workspace_changes else base,
+        start=_start(repository, settings, base),
         task=task_digest(settings.prompt),
         pid=os.getpid(),
         started=start_time(os.getpid()),
@@ -129,32 +156,36 @@ def _free_branch(repository: Repository, wanted: str) -> str:
     return name
 
 
-def _commit_changes(repository: Repository, base: str) -> str:
+def _start(repository: Repository, settings: Settings, base: str) -> str:
+    return _commit_changes(repository, base, _to_include(settings)) if settings.workspace_changes else base
+
+
+def _commit_changes(repository: Repository, base: str, without: Iterable[str]) -> str:
     """A commit of what is not committed in the checkout, made beside its index; the base where nothing is."""
+    not_those = (NOT_TMP, f":(exclude,top)**/{TMP}/**", *(f":(exclude,literal){path}" for path in without))
     with tempfile.TemporaryDirectory() as folder:
         index = Path(folder) / "index"
         git.copy_index(repository.top, index)
         env = {"GIT_INDEX_FILE": str(index)}
-        git.run(
-            repository.top, "add", "--all", "--", ":/", f":(exclude,top)**/{TMP}/**", NOT_TMP, env=env, seconds=SECONDS
-        )
+        git.run(repository.project, "add", "--all", "--", ":/", *not_those, env=env, seconds=SECONDS)
         tree = git.run(repository.top, "write-tree", env=env).text
     if tree == git.run(repository.top, "rev-parse", f"{base}^{{tree}}").text:
         return base
     return git.run(repository.top, "commit-tree", "-p", base, "-m", _MESSAGE, tree).text
 
 
+def _to_include(settings: Settings) -> list[str]:
+    """The untracked files that the settings name."""
+    globs = [f":(glob){pattern}" for pattern in settings.workspace_include]
+    found = git.run(settings.wd, "ls-files", "-z", "--others", "--", *globs, NOT_TMP).parts if globs else []
+    return [path for path in found if not path.endswith("/")]
+
+
 def _include(settings: Settings, tree: Path) -> tuple[str, ...]:
     """Copy the untracked files that the settings name; their paths."""
-    if not settings.workspace_include:
-        return ()
-    globs = [f":(glob){pattern}" for pattern in settings.workspace_include]
-    found = git.run(settings.wd, "ls-files", "-z", "--others", "--", *globs, NOT_TMP).parts
     copied = []
-    for path in found:
-        source, target = settings.wd / path, tree / path
-        if path.endswith("/") or files.look(target, tree):
-            continue
-        files.duplicate(source, target, tree)
-        copied.append(path)
+    for path in _to_include(settings):
+        if not files.look(tree / path, tree):
+            files.duplicate(settings.wd / path, tree / path, tree)
+            copied.append(path)
     return tuple(copied)

@@ -14,7 +14,7 @@ from quintet.loop.record.saved_state import load_project_state, read_saved
 from quintet.loop.run.plan import check_settings
 from quintet.loop.run.resume import not_resumable_reason
 from quintet.program import program
-from quintet.workspace.creating import create, task_digest
+from quintet.workspace.creating import create, renew, task_digest
 from quintet.workspace.worktrees import Stage, Worktree, worktree_at, worktrees_of
 
 
@@ -31,9 +31,8 @@ def choose(settings: Settings, *, names_task: bool) -> Workspace | None:
     mode = None if settings.workspace_mode == WORKTREE else own
     if settings.resume is False:
         return mode
-    found = [one for one in worktrees_of(settings.wd) if one.stage is Stage.READY and one.tree.is_dir()]
     task = task_digest(settings.prompt)
-    unfinished = [one for one in found if _is_unfinished(one)]
+    unfinished = [one for one in _ready(settings) if _is_unfinished(one)]
     same = [one for one in unfinished if one.task == task]
     if same:
         return same[-1].workspace
@@ -42,8 +41,6 @@ def choose(settings: Settings, *, names_task: bool) -> Workspace | None:
         return own
     if unfinished and not names_task:
         return _only(unfinished).workspace
-    if mode is None and (unused := [one for one in found if one.task == task and _is_unused(one)]):
-        return unused[-1].workspace
     return mode
 
 
@@ -55,12 +52,18 @@ def in_workspace(settings: Settings, workspace: Workspace | None) -> Settings:
 
 
 def open_workspace(settings: Settings) -> Settings:
-    """Make the worktree of a run that needs one and has none yet."""
+    """Make the worktree of a run that needs one and has none yet, or take one in which no run has done anything."""
     if settings.chosen or settings.workspace_mode != WORKTREE:
         return settings
     check_settings(settings)
     given_task(settings)  # its errors come before anything is made
-    return in_workspace(settings, create(settings, title_of(settings.prompt)).workspace)
+    unused = [one for one in _ready(settings) if one.task == task_digest(settings.prompt) and _is_unused(one)]
+    made = renew(unused[-1], settings) if unused and settings.resume is not False else None
+    return in_workspace(settings, (made or create(settings, title_of(settings.prompt))).workspace)
+
+
+def _ready(settings: Settings) -> list[Worktree]:
+    return [one for one in worktrees_of(settings.wd) if one.stage is Stage.READY and one.tree.is_dir()]
 
 
 def _only(unfinished: list[Worktree]) -> Worktree:
