@@ -158,6 +158,18 @@ def test_uncommitted_changes_go_along_as_a_commit(checkout: Path) -> None:
     assert (made.tree / "README.md").read_text() == "Mine.\n"
 
 
+@pytest.mark.parametrize("ignored", ["", ".tmp/\n.env\n"])
+def test_what_is_copied_and_what_is_ignored_is_not_in_that_commit(checkout: Path, ignored: str) -> None:
+    (checkout / ".gitignore").write_text(ignored)
+    (checkout / "sub/.tmp").mkdir(parents=True)
+    (checkout / ".tmp").mkdir()
+    for path in (".tmp/state", "sub/.tmp/state", ".env", "sub/new"):
+        (checkout / path).write_text("x")
+    made = create(settings(checkout, workspace_changes=True, workspace_include=(".env",)), TITLE)
+    assert sh(made.tree, "git diff --name-only HEAD~1").split() == [".gitignore", "sub/new"]
+    assert made.included == (".env",)
+
+
 def test_a_change_in_the_second_in_which_the_index_was_written_goes_along(checkout: Path) -> None:
     sh(checkout, "git config core.trustctime false; echo 1 > a; touch -d 2001-01-01 a; git add a; git commit -qm a")
     sh(checkout, "touch -d 2001-01-01 .git/index; echo 2 > a; touch -d 2001-01-01 a")

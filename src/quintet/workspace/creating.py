@@ -162,12 +162,14 @@ def _start(repository: Repository, settings: Settings, base: str) -> str:
 
 def _commit_changes(repository: Repository, base: str, without: Iterable[str]) -> str:
     """A commit of what is not committed in the checkout, made beside its index; the base where nothing is."""
-    not_those = (NOT_TMP, f":(exclude,top)**/{TMP}/**", *(f":(exclude,literal){path}" for path in without))
     with tempfile.TemporaryDirectory() as folder:
         index = Path(folder) / "index"
         git.copy_index(repository.top, index)
         env = {"GIT_INDEX_FILE": str(index)}
-        git.run(repository.project, "add", "--all", "--", ":/", *not_those, env=env, seconds=SECONDS)
+        not_tmp = f":(exclude,top,glob)**/{TMP}/**"  # to exclude a whole folder that is ignored is an error for git
+        git.run(repository.project, "add", "--all", "--", ":/", not_tmp, env=env, seconds=SECONDS)
+        if paths := [f":(literal){path}" for path in without]:
+            git.run(repository.project, "rm", "--quiet", "--cached", "--ignore-unmatch", "--", *paths, env=env)
         tree = git.run(repository.top, "write-tree", env=env).text
     if tree == git.run(repository.top, "rev-parse", f"{base}^{{tree}}").text:
         return base

@@ -19,10 +19,12 @@ def set_up_worktree(settings: Settings, store: RunStore) -> None:
     if not workspace.is_worktree:
         return
     store.note(f"the agents work in {workspace.tree}, on the branch {workspace.branch}")
-    left = run_git(workspace.project, "status", "--porcelain", "--untracked-files=normal").output.splitlines()
+    copied = (f":(exclude,literal){path}" for path in workspace.included)
+    form = ("status", "--porcelain", "--untracked-files=normal", "--", ":/")
+    left = run_git(workspace.project, *form, *copied).output.splitlines()
     if left and not settings.workspace_changes:
         number = plural(len(left), "uncommitted change")
-        store.note(f"{number} in {workspace.project} are not in it; --with-changes takes them along")
+        store.note(f"it is without {number} in {workspace.project}; --with-changes takes such along")
     if (workspace.tree / ".gitmodules").exists():
         store.note("submodules are not checked out in it; WORKSPACE_SETUP='git submodule update --init' does that")
     if settings.workspace_setup:
