@@ -10,6 +10,7 @@ from quintet.cli.options import config_and_task
 from quintet.errors import ConfigError
 from tests.stub.project import ONE_PASS, Project, project_in
 from tests.stub.replies import TASK
+from tests.workspace.repositories import sh
 
 
 @pytest.fixture
@@ -53,6 +54,21 @@ def test_a_dry_run_of_a_saved_run_shows_where_it_goes_on(project: Project) -> No
     assert done.code == 0, done.text
     assert "goes on with 20260101-000000-abcdef at programmer, round 1, cycle 1" in done.out
     assert project.state_file.read_bytes() == before
+
+
+def test_a_dry_run_in_a_new_worktree_says_what_is_made_and_what_happens_after(project: Project) -> None:
+    project.saved_run()
+    (project.wd / "task.md").write_text(TASK.replace("greeting", "farewell"), encoding="utf-8")
+    done = project.run("--dry-run", "--worktree", "task.md")
+    assert done.code == 1, done.text
+    assert "a worktree needs a git repository" in done.err
+    sh(project.wd, "git init -q && git add task.md && git -c user.name=T -c user.email=t@localhost commit -qm Begin")
+    done = project.run("--dry-run", "--worktree", "task.md")
+    assert done.code == 0, done.text
+    assert "new, begins at analyst, round 1, cycle 1" in done.out
+    assert f"a new worktree at HEAD ({sh(project.wd, 'git rev-parse HEAD')[:12]})" in done.out
+    assert "after PASS  the work tree is committed" in done.out
+    assert len(sh(project.wd, "git worktree list").splitlines()) == 1
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,6 @@ import click
 
 from quintet.cli.options import task_on_command_line
 from quintet.config import Settings, find_config
-from quintet.config.table import WORKTREE
 from quintet.loop.decide.checks import all_checks
 from quintet.loop.decide.steps import Ask
 from quintet.loop.decide.task import title_of
@@ -26,9 +26,12 @@ def show_plan(config_file: Path | None, flags: dict[str, Any], as_json: bool, *,
     """Print what a run would do; nothing is written and nothing is started."""
     named = task_on_command_line(flags)
     loaded = load_run_settings(config_file, os.environ, flags, Path.cwd(), reload=reload)
-    found = plan(loaded.settings, named)
+    settings = loaded.settings
+    if settings.needs_worktree:  # a run that is unfinished here is another one
+        settings = replace(settings, resume=False)
+    found = plan(settings, named)
     config = config_file or find_config(os.environ, flags, Path.cwd())
-    rows = _rows(loaded.settings, found, config)
+    rows = _rows(settings, found, config)
     if as_json:
         role = found.step.role.name if isinstance(found.step, Ask) else None
         click.echo(json.dumps({"plan": dict(rows), "role": role, "prompt": found.prompt}, ensure_ascii=False, indent=2))
@@ -71,7 +74,7 @@ def _rows(settings: Settings, found: FirstStep, config: Path | None) -> list[tup
 def _workspace(settings: Settings) -> list[tuple[str, str]]:
     if settings.workspace.is_worktree:
         return [("workspace", f"{settings.workspace.tree}, on the branch {settings.workspace.branch}")]
-    if settings.chosen or settings.workspace_mode != WORKTREE:
+    if not settings.needs_worktree:
         return []
     base = find_base(repository_of(settings.wd), settings)
     return [("workspace", f"a new worktree at {settings.workspace_base or 'HEAD'} ({base[:12]}), on a new branch")]

@@ -330,7 +330,12 @@ class Settings:
     @property
     def commits(self) -> bool:
         """Whether the work is committed after a PASS: that of a worktree always is."""
-        return self.post_git_commit or self.workspace.is_worktree
+        return self.post_git_commit or self.workspace.is_worktree or self.needs_worktree
+
+    @property
+    def needs_worktree(self) -> bool:
+        """Whether the run works in a worktree that is still to be made."""
+        return self.chosen is None and self.workspace_mode == WORKTREE
 
 
 def _as_row(item: Field[Any]) -> Row:

@@ -80,9 +80,12 @@ def repository_of(project: Path) -> Repository:
     """The repository of a project; RunError where it has none, or none with a work tree."""
     what = ("--show-toplevel", "--git-common-dir", "--show-prefix")
     try:
-        found = git.run(project, "rev-parse", "--path-format=absolute", *what).text.split("\n")
+        answer = git.run(project, "rev-parse", "--path-format=absolute", *what, check=False)
     except GitError as error:
-        raise RunError(f"{project}: a worktree needs a git repository with a work tree: {error}") from None
+        raise RunError(f"no worktree can be made: {error}") from None
+    if answer.code:
+        raise RunError(f"{project}: a worktree needs a git repository with a work tree ({answer.error})")
+    found = answer.text.split("\n")
     if len(found) != len(what):
         raise RunError(f"{project}: no worktree can be made, because a folder's name contains a line end")
     top, common, prefix = found

@@ -53,7 +53,7 @@ def in_workspace(settings: Settings, workspace: Workspace | None) -> Settings:
 
 def open_workspace(settings: Settings) -> Settings:
     """Make the worktree of a run that needs one and has none yet, or take one in which no run has done anything."""
-    if settings.chosen or settings.workspace_mode != WORKTREE:
+    if not settings.needs_worktree:
         return settings
     check_settings(settings)
     given_task(settings)  # its errors come before anything is made
