@@ -5,7 +5,7 @@ from pathlib import Path
 from quintet.loop import journal
 from quintet.loop.decide.state import State, Status
 from quintet.loop.record.state_file import save_state
-from quintet.roles import ANALYST, TESTER
+from quintet.roles import ANALYST, PROGRAMMER, TESTER
 from quintet.watch.runs.advice import Code, advise, step_text
 from quintet.watch.runs.folders import read_run
 from quintet.watch.runs.model import run_from_events
@@ -48,6 +48,29 @@ def test_what_cannot_be_resumed_is_not_said_to_go_on() -> None:
     text = told(stopped(resumable=False))
     assert "nothing to resume" in text
     assert "Resume it it stopped" not in text
+
+
+def in_worktree(events: list[journal.Event], tree: str = "/gone") -> list[journal.Event]:
+    first, *rest = events
+    assert isinstance(first, journal.RunStarted)
+    where = {"wd": tree, "project": "/project", "branch": "quintet/x", "task_file": "/project/my task.md"}
+    return [first.model_copy(update=where), *rest]
+
+
+def test_a_run_in_a_worktree_goes_on_from_the_checkout_by_its_task() -> None:
+    for resumable in (True, False):
+        assert "quintet run 'my task.md' in /project" in told(in_worktree(stopped(resumable=resumable)))
+
+
+def test_a_failed_run_in_a_worktree_is_tried_again_there(tmp_path: Path) -> None:
+    failed = [*failed_run()[:-1], at(51, journal.RunFinished(status="FAIL", round=1, cleaned_up=True))]
+    text = told(in_worktree(failed, str(tmp_path)))
+    assert f"cd {tmp_path} && START_AGENT={PROGRAMMER} PROMPT_FILE=task.md quintet run" in text
+    assert f" {tmp_path}/.tmp/" in text
+    assert "quintet discard --force" in text
+    discarded = told(in_worktree(failed))
+    assert " .tmp/" in discarded
+    assert "quintet discard" not in discarded
 
 
 def test_to_start_anew_the_same_task_is_named() -> None:

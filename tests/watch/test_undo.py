@@ -72,6 +72,20 @@ def test_what_is_not_committed_is_put_away(top: Path, tmp_path: Path) -> None:
     assert "later runs" in older.note
 
 
+def test_what_was_made_in_a_worktree_is_not_undone_in_the_checkout(top: Path, tmp_path: Path) -> None:
+    git(top, "worktree", "add", "--quiet", "-b", "quintet/x", str(tmp_path / "tree"))
+    run = replace(begun(tmp_path / "tree"), project=str(top), branch="quintet/x")
+    for wd in (tmp_path / "tree", top):
+        (wd / "kept.txt").write_text("b\n")
+    found = undo(tmp_path / "tree", run, newest=True)
+    assert found.lines == ()
+    assert "quintet discard r1" in found.note
+    git(top, "worktree", "remove", "--force", str(tmp_path / "tree"))
+    found = undo(top, run, newest=True)
+    assert found.lines == (), "these are changes of the user"
+    assert "quintet discard" not in found.note
+
+
 def test_a_project_that_is_a_part_of_its_repository(top: Path, tmp_path: Path) -> None:
     wd = top / "part"
     run = begun(wd)

@@ -1,6 +1,7 @@
 """Runs of scripted agents in git worktrees: the user's checkout stays as it is, and the result is a branch."""
 
 import json
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -109,7 +110,7 @@ def test_stop_and_logs_find_the_run_in_its_worktree(project: Scripted) -> None:
     assert project.call("logs", "analyst")[0] == 0
     code, output = project.call("stop")
     assert code == 0, output
-    assert "Resume it" in output
+    assert re.search(r"Resume it: \S+ -m quintet run TASK.md\n", output), "from the checkout, not from the worktree"
     run.wait(timeout=DEADLINE)
     assert project.call("status")[0] == 0
 

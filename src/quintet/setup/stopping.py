@@ -39,7 +39,7 @@ from quintet.server.terminal.direct_access import (
 from quintet.setup.running_projects import running_projects
 from quintet.watch.report.write_report import write_report
 from quintet.watch.runs.folders import find_run, has_process, read_run, run_folders
-from quintet.workspace.worktrees import trees_of
+from quintet.workspace.worktrees import trees_of, worktree_at
 
 PATIENCE_SECONDS: Final = 20.0
 """how long a run that was asked to stop may take; its server waits for pages that are open"""
@@ -130,7 +130,9 @@ def stop(target: Target, tell: Tell, *, keep_terminals: bool = False) -> None:
         tell(f"Its terminals stay open: {program()} attach ROLE shows one, {program()} stop ends them.")
     if saved and saved.final_status is Status.RUNNING and (target.process or saved.session_name in ended):
         again = "Resume it" if can_resume(saved) else "It had done nothing yet. Start it again"
-        tell(f"{again}: {_in(target.wd)}{program()} run{'' if can_resume(saved) else ' TASK.md'}")
+        worktree = worktree_at(target.wd)  # several runs may be unfinished in those of a project: the task says which
+        task = " TASK.md" if worktree or not can_resume(saved) else ""
+        tell(f"{again}: {_in(worktree.project if worktree else target.wd)}{program()} run{task}")
 
 
 def _end_process(target: Target, tell: Tell) -> bool:

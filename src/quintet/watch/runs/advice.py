@@ -1,6 +1,7 @@
 """What the user can do about a run that has not passed."""
 
 import shlex
+from pathlib import Path
 
 from quintet.layout import TMP
 from quintet.loop.journal import When
@@ -44,26 +45,34 @@ def _go_on(run: Run) -> list[Advice]:
         return [("Another run has begun since, so this one cannot be resumed. Its files are in ", _folder(run))]
     if not run.resumable:
         nothing = "There is nothing to resume: it stopped before its agents had done anything. Fix the cause, then "
-        return [(f"{nothing}start it again: ", Code(_start_anew(run)), f" in {run.wd or 'the project'}.")]
+        return [(f"{nothing}start it again: ", Code(_with_task(run)), f" in {_home(run)}.")]
     terminals = " Its terminals were ended; new ones get the same step." if run.cleaned_up else ""
-    rest = f" in {run.wd or 'the project'}, with the same settings.{terminals}"
+    rest = f" in {_home(run)}, with the same settings.{terminals}"
     if run.max_tokens:
         return [("Resume it with a higher token limit: ", Code(higher_limit(run)), rest)]
-    return [("Resume it: ", Code(f"{program()} run"), rest)]
+    return [("Resume it: ", Code(_resume(run)), rest)]
 
 
-def _start_anew(run: Run) -> str:
-    """The command that starts a new run with the same task."""
-    task = run.task_file
-    if run.wd and task.startswith(f"{run.wd}/"):
-        task = task.removeprefix(f"{run.wd}/")
+def _home(run: Run) -> str:
+    """Where the user starts a run and goes on with it."""
+    return run.project or run.wd or "the project"
+
+
+def _resume(run: Run) -> str:
+    """The command that goes on with a run; several may be unfinished in worktrees, and the task says which."""
+    return _with_task(run) if run.project else f"{program()} run"
+
+
+def _with_task(run: Run) -> str:
+    """The command that starts a run with the same task."""
+    task = run.task_file.removeprefix(f"{_home(run)}/")
     return f"{program()} run {shlex.quote(task)}" if task else f"{program()} run"
 
 
 def higher_limit(run: Run) -> str:
     """The command that resumes the run and allows the same number of tokens once more."""
     used = max(run.tokens.total if run.tokens else 0, run.max_tokens)
-    return f"MAX_TOKENS={used + run.max_tokens} {program()} run"
+    return f"MAX_TOKENS={used + run.max_tokens} {_resume(run)}"
 
 
 def _after_fail(run: Run, undo: tuple[str, ...]) -> list[Advice]:
@@ -75,9 +84,12 @@ def _after_fail(run: Run, undo: tuple[str, ...]) -> list[Advice]:
     else:
         ask = Code(f"{program()} attach {PROGRAMMER}")
         steps.append(("Ask the programmer in its terminal, which still has the whole conversation: ", ask))
-    again = Code(f"START_AGENT={PROGRAMMER} PROMPT_FILE=task.md {program()} run")
+    there = f"cd {shlex.quote(run.wd)} && " if _has_worktree(run) else ""
+    again = Code(f"{there}START_AGENT={PROGRAMMER} PROMPT_FILE=task.md {program()} run")
     added = ". Add the evidence to the explore summary in the task file first. MAX_ROUNDS sets the number of rounds."
     steps.append(("Try again from the present code: ", again, added))
+    if there:
+        steps.append(("Or throw its branch away: ", Code(f"{program()} discard --force {run.id}")))
     if undo:
         steps.append(("Or undo the changes: ", Code(" && ".join(undo))))
     return steps
@@ -96,9 +108,15 @@ def _evidence(run: Run) -> Advice:
     return ("Read the evidence of the last test: ", Code(_path(run, file)), ". Is the scenario test itself right?")
 
 
+def _has_worktree(run: Run) -> bool:
+    """Whether the run works in a worktree that is still there."""
+    return bool(run.project) and Path(run.wd).is_dir()
+
+
 def _folder(run: Run) -> Code:
-    return Code(f"{TMP}/{run.id}")
+    return Code(_path(run))
 
 
-def _path(run: Run, file: str) -> str:
-    return f"{TMP}/{run.id}/{one_line(file)}"
+def _path(run: Run, file: str = "") -> str:
+    """The archive of a run or a file in it, from where the user is."""
+    return str(Path(run.wd if _has_worktree(run) else "", TMP, run.id, one_line(file)))

@@ -26,6 +26,8 @@ class Undo:
 
 def undo(wd: Path, run: Run, *, newest: bool) -> Undo:
     """How to undo a run. Made from what git says now and not from a file, which an agent could have changed."""
+    if run.project:
+        return Undo(note=f"They were made in a worktree, on the branch {run.branch}.{_discard(run)}")
     found = _by_git(wd, run, newest=newest)
     if found.lines or not found.note or not (newest and run.dirty and start_snapshot(run.id).is_file()):
         return found
@@ -34,6 +36,10 @@ def undo(wd: Path, run: Run, *, newest: bool) -> Undo:
         "It brings the whole project back to the moment before the run, with what was not committed then; "
         "what has changed since is kept as a patch.",
     )
+
+
+def _discard(run: Run) -> str:
+    return f" To throw them away: {program()} discard {run.id}" if Path(run.wd).is_dir() else ""
 
 
 def _by_git(wd: Path, run: Run, *, newest: bool) -> Undo:
