@@ -169,3 +169,17 @@ def test_doctor_and_the_plan_say_where_a_run_would_work(project: Scripted) -> No
     code, output = project.call("run", "--dry-run", "--worktree")
     assert (code, output.count("\n")) == (1, 1)
     assert not (project.root / "x/quintet/worktrees").exists()
+
+
+def test_what_another_run_commits_meanwhile_stays_on_its_branch(project: Scripted) -> None:
+    code, output = project.call("run", "--plain", "--worktree")
+    assert code == 0, output
+    (first,), (tree,) = branches(project), trees(project)
+    roles = building_story()
+    line = f"git -C {tree} commit --quiet --allow-empty --message Later"
+    roles[TESTER.name] = [[{"run": f"{line}; ls"}, {"reply": PASS}]]
+    project.script(roles)
+    code, output = project.call("run", "--plain", "--worktree", PROMPT=f"{TASK}\nAnother.\n")
+    assert code == 0, output
+    assert project.git("log", "-1", "--format=%s", first) == "Later"
+    assert "guard" not in output

@@ -294,11 +294,11 @@ class TreeGuard:
         told = [change for change in split.told if not self._is_ours(change)]
         if role.may_commit:
             told = [change for change in told if change.area is not Area.NESTED]
-        workspace = self._settings.workspace
+        workspace, shared = self._settings.workspace, []
         if workspace.is_worktree:  # the user and other runs change these too, so nothing of them is undone
-            told += [change for change in changes if change.is_shared(workspace.branch)]
-            told = list(self._checkout.without_other_runs(told))
-        forbidden = tuple(change for change in split.forbidden if change not in own and change not in told)
+            shared = [change for change in changes if change.is_shared(workspace.branch)]
+            told = list(self._checkout.without_other_runs([*told, *shared]))
+        forbidden = tuple(change for change in split.forbidden if change not in own and change not in shared)
         return Split(split.allowed, forbidden, (*own, *told))
 
     def _is_ours(self, change: Change) -> bool:
