@@ -9,6 +9,7 @@ from quintet.errors import RunError
 from quintet.guard import Area, Split, Store, compare, finish, load, look, undo
 from quintet.layout import start_snapshot
 from quintet.loop.record.lock import no_run
+from quintet.workspace.worktrees import worktree_at
 
 
 class Restored(NamedTuple):
@@ -35,6 +36,8 @@ def restore(archive: Path) -> Restored:
             raise RunError(f"{archive.name}: what is kept of before this run belongs to another folder")
         changes = compare(before, look(before, store))
         inside = tuple(change for change in changes if change.area not in (Area.NESTED, Area.ELSEWHERE))
+        if worktree := worktree_at(wd):  # all else in the repository is the user's, or another run's
+            inside = tuple(change for change in inside if not change.is_shared(worktree.branch))
         names = (f"before-restore{f'-{number}' if number > 1 else ''}.patch" for number in itertools.count(1))
         patch = next(archive / name for name in names if files.look(archive / name, wd) is None)
         failed = undo(Split((), inside, ()), before, store, patch).failed if inside else {}

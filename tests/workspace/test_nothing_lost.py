@@ -1,9 +1,12 @@
-"""The worktrees that `quintet clean` offers: those that nothing would be lost with."""
+"""What `quintet clean` offers of worktrees, and what `quintet restore` brings back in one: no work is lost."""
 
 from pathlib import Path
 
 import pytest
 
+from quintet.guard import Store, take
+from quintet.layout import start_snapshot
+from quintet.setup.restoring import restore
 from quintet.setup.run_branches import merged_worktrees
 from quintet.workspace.creating import create
 from quintet.workspace.worktrees import Worktree
@@ -40,3 +43,21 @@ def test_a_worktree_that_git_cannot_read_is_not(made: Worktree) -> None:
 def test_a_worktree_whose_folder_is_gone_is_offered(made: Worktree) -> None:
     sh(made.project, f"rm -rf {made.top}")
     assert offered(made) == ["a worktree without any work in it"]
+
+
+def test_a_worktree_is_restored_without_what_is_the_users(made: Worktree) -> None:
+    (made.tree / "README.md").write_text("before the run\n")
+    snapshot = start_snapshot("r1")
+    store = Store(snapshot.parent)
+    take(made.tree, store, snapshot.stem)
+    store.close()
+    (made.tree / "README.md").write_text("the run's\n")
+    sh(made.tree, "git commit --quiet --all --message Run")
+    sh(made.project, "git commit --quiet --allow-empty --message Mine && git branch mine && git config some.key 1")
+    (made.tree / ".tmp/r1").mkdir(parents=True)
+    restore(made.tree / ".tmp/r1")
+    assert (made.tree / "README.md").read_text() == "before the run\n"
+    assert sh(made.tree, "git rev-parse HEAD") == made.start
+    assert sh(made.project, "git log -1 --format=%s main && git config some.key && git branch --list mine") == (
+        "Mine\n1\n  mine"
+    )
