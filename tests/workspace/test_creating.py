@@ -80,6 +80,14 @@ def test_what_cannot_be_is_one_line_and_leaves_nothing(checkout: Path, more: dic
     assert worktrees_of(checkout) == []
 
 
+def test_a_branch_that_is_in_the_way_of_the_name_is_told(checkout: Path) -> None:
+    sh(checkout, "git branch quintet")
+    with pytest.raises(RunError, match=r"^WORKSPACE_BRANCH: .* your branch quintet .*{slug}") as caught:
+        create(settings(checkout), TITLE)
+    assert len(str(caught.value).splitlines()) == 1
+    assert worktrees_of(checkout) == []
+
+
 def test_a_folder_in_the_repository_is_refused(checkout: Path) -> None:
     with pytest.raises(RunError, match="outside"):
         create(settings(checkout, workspace_dir=str(checkout / "trees")), TITLE)

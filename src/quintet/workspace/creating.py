@@ -9,7 +9,7 @@ import secrets
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from quintet import files, git
@@ -149,6 +149,12 @@ def _check_outside(root: Path, repository: Repository) -> None:
 def _free_branch(repository: Repository, wanted: str) -> str:
     if git.answer(repository.top, "check-ref-format", "--branch", wanted) != wanted:
         raise RunError(f"WORKSPACE_BRANCH: {wanted} is no name for a branch")
+    for parent in map(str, PurePosixPath(wanted).parents):
+        if parent != "." and repository.branch_commit(parent):
+            raise RunError(
+                f"WORKSPACE_BRANCH: git makes no branch {wanted} beside your branch {parent} "
+                f"(name the branches of runs otherwise, as run-{_SLUG})"
+            )
     number, name = 1, wanted
     while repository.branch_commit(name):
         number += 1
