@@ -61,6 +61,10 @@ def test_it_says_what_the_result_rests_on(tmp_path: Path) -> None:
     text = " ".join(screen(tmp_path, passed(undone, used_up)).split())
     assert "1 phase continued without an approved review; in 1 turn a role changed what it may not change" in text
     assert "In 1 turn a role changed what it may not change, which was undone" in screen(tmp_path, passed(undone))
+    stray = journal.GuardedChange(path="README.md in your checkout", change="changed")
+    told = at(50, journal.GuardViolation(step="1-1-tester", role="tester", outside=(stray,)))
+    text = " ".join(screen(tmp_path, passed(told)).split())
+    assert "In 1 turn more changed than the run's own files (changed README.md in your checkout), by" in text
 
 
 def test_it_says_what_still_runs_and_what_ends_it(tmp_path: Path) -> None:

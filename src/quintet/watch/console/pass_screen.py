@@ -17,6 +17,7 @@ from quintet.watch.runs.model import Run
 from quintet.watch.runs.summary import Summary
 
 MOST_FILES: Final = 4
+_LONGEST_NAME: Final = 100
 _MAIN: Final = ("main", "master")
 
 
@@ -82,7 +83,16 @@ def _doubts(run: Run) -> str:
     undone = sum(bool(handoff.violation and handoff.violation.undone) for handoff in run.handoffs)
     doubts = [f"{plural(open_phases, 'phase')} continued without an approved review"] if open_phases else []
     doubts += [f"in {plural(undone, 'turn')} a role changed what it may not change, which was undone"] if undone else []
-    return f"{'; '.join(doubts).capitalize()}: see the report." if doubts else ""
+    if outside := [
+        handoff.violation.outside for handoff in run.handoffs if handoff.violation and handoff.violation.outside
+    ]:
+        first = _cut(one_line(str(outside[0][0])), _LONGEST_NAME) + (
+            " and others" if sum(map(len, outside)) > 1 else ""
+        )
+        turns = plural(len(outside), "turn")
+        doubts.append(f"in {turns} more changed than the run's own files ({first}), by a role or by somebody else")
+    told = "; ".join(doubts)
+    return f"{told[0].upper()}{told[1:]}: see the report." if doubts else ""
 
 
 def _running(run: Run, api: str) -> list[str]:
