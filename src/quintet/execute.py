@@ -70,14 +70,22 @@ class Result:
     """the server that the terminals are on; empty where it was the run's own"""
 
 
+def prepare(settings: Settings) -> Settings:
+    """Refuse what keeps a run from starting, then make its worktree where it needs one.
+
+    For whoever has to know the work tree before the run starts; for what is prepared already it does nothing more.
+    """
+    check_settings(settings)
+    refuse_without_sandbox(settings)
+    return open_workspace(settings)
+
+
 def execute(spec: RunSpec) -> Result:
     """Carry a task to its end, or go on with the saved run, and write the report.
 
     A QuintetError is raised for what keeps a run from starting; whatever stops it later is in the result.
     """
-    check_settings(spec.settings)
-    refuse_without_sandbox(spec.settings)
-    settings = open_workspace(spec.settings)
+    settings = prepare(spec.settings)
     with registered(settings.workspace.tree), ExitStack() as servers:
         connect = spec.connect or partial(_connect, settings, servers)
         early: list[Event] = [Warned(text=text) for text in (*spec.warnings, *_missing_script(settings))]

@@ -158,7 +158,7 @@ def test_uncommitted_changes_go_along_as_a_commit(checkout: Path) -> None:
     (checkout / ".tmp").mkdir()
     (checkout / ".tmp/state").write_text("ours")
     before = everything(checkout)
-    made = create(settings(checkout, workspace_changes=True), TITLE)
+    made = create(settings(checkout, workspace_with_changes=True), TITLE)
     assert everything(checkout) == before
     assert made.start != made.base
     assert sh(made.tree, "git rev-parse HEAD~1") == made.base
@@ -173,7 +173,7 @@ def test_what_is_copied_and_what_is_ignored_is_not_in_that_commit(checkout: Path
     (checkout / ".tmp").mkdir()
     for path in (".tmp/state", "sub/.tmp/state", ".env", "sub/new"):
         (checkout / path).write_text("x")
-    made = create(settings(checkout, workspace_changes=True, workspace_include=(".env",)), TITLE)
+    made = create(settings(checkout, workspace_with_changes=True, workspace_include=(".env",)), TITLE)
     assert sh(made.tree, "git diff --name-only HEAD~1").split() == [".gitignore", "sub/new"]
     assert made.included == (".env",)
 
@@ -181,19 +181,19 @@ def test_what_is_copied_and_what_is_ignored_is_not_in_that_commit(checkout: Path
 def test_a_change_in_the_second_in_which_the_index_was_written_goes_along(checkout: Path) -> None:
     sh(checkout, "git config core.trustctime false; echo 1 > a; touch -d 2001-01-01 a; git add a; git commit -qm a")
     sh(checkout, "touch -d 2001-01-01 .git/index; echo 2 > a; touch -d 2001-01-01 a")
-    made = create(settings(checkout, workspace_changes=True), TITLE)
+    made = create(settings(checkout, workspace_with_changes=True), TITLE)
     assert (made.tree / "a").read_text() == "2\n"
 
 
 def test_without_changes_there_is_no_commit_for_them(checkout: Path) -> None:
-    made = create(settings(checkout, workspace_changes=True), TITLE)
+    made = create(settings(checkout, workspace_with_changes=True), TITLE)
     assert made.start == made.base
 
 
 def test_changes_do_not_go_along_to_another_base(checkout: Path) -> None:
     sh(checkout, "git commit --quiet --allow-empty --message Second")
     with pytest.raises(RunError, match="with-changes"):
-        create(settings(checkout, workspace_changes=True, workspace_base="main~1"), TITLE)
+        create(settings(checkout, workspace_with_changes=True, workspace_base="main~1"), TITLE)
 
 
 def test_openspec_that_is_not_committed_is_told(checkout: Path) -> None:
@@ -201,7 +201,7 @@ def test_openspec_that_is_not_committed_is_told(checkout: Path) -> None:
     (checkout / "openspec/project.md").write_text("x")
     with pytest.raises(RunError, match="openspec/ is not in the commit"):
         create(settings(checkout), TITLE)
-    assert (create(settings(checkout, workspace_changes=True), TITLE).tree / "openspec/project.md").exists()
+    assert (create(settings(checkout, workspace_with_changes=True), TITLE).tree / "openspec/project.md").exists()
 
 
 def test_untracked_files_are_copied_as_they_are(checkout: Path) -> None:

@@ -13,13 +13,12 @@ from quintet.cli.dry_run import show_plan
 from quintet.cli.options import config_and_task, only_task, task_on_command_line
 from quintet.config import Settings
 from quintet.config.table import WORKTREE
-from quintet.execute import Result, RunSpec, execute
+from quintet.execute import Result, RunSpec, execute, prepare
 from quintet.loop.decide.task import title_of
 from quintet.loop.journal import Event, RunResumed
 from quintet.loop.record.journal_file import Journal
 from quintet.loop.record.run_record import RunRecord
 from quintet.loop.record.saved_state import read_saved
-from quintet.loop.run.choose_workspace import open_workspace
 from quintet.loop.run.fixed_settings import load_run_settings
 from quintet.prose import for_stream
 from quintet.watch.console.console import RunConsole, open_console
@@ -58,7 +57,7 @@ def run(
     """
     named = task_on_command_line(flags)
     loaded = load_run_settings(config_file, env, flags, Path.cwd(), reload=reload)
-    loaded = replace(loaded, settings=open_workspace(loaded.settings))
+    loaded = replace(loaded, settings=prepare(loaded.settings))
     settings = loaded.settings
     with open_console(
         settings.workspace.tree,

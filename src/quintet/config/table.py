@@ -279,7 +279,7 @@ class Settings:
     workspace_setup: str = _row(
         "workspace.setup", Text(), "", "a command that is run in a new worktree before the first prompt, as `npm ci`"
     )
-    workspace_changes: bool = _row(
+    workspace_with_changes: bool = _row(
         "workspace.with_changes",
         Flag(),
         False,
@@ -326,6 +326,10 @@ class Settings:
     def workspace(self) -> Workspace:
         """Where the run belongs and where its agents work."""
         return self.chosen or Workspace(self.wd, self.wd)
+
+    @property
+    def is_sandboxed(self) -> bool:
+        return self.sandbox == "on"
 
     @property
     def commits(self) -> bool:

@@ -31,7 +31,7 @@ def agent_permissions(settings: Settings) -> Permissions | None:
     if settings.permissions != "ask":
         whose, where = ("the server's", ", where the server is Quintet's") if settings.api else ("your", "")
         ask = f"PERMISSIONS=ask lets them ask{where}"
-        if settings.sandbox == "on":
+        if settings.is_sandboxed:
             return Permissions(f"the agents act without asking, in a sandbox{exception}", ask)
         summary = f"the agents act without asking and with all of {whose} rights{exception}"
         return Permissions(summary, f"{ask}; SANDBOX=on limits what they reach")

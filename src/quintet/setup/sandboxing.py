@@ -21,7 +21,7 @@ def refuse_without_sandbox(settings: Settings) -> None:
 
 def check_sandbox(settings: Settings) -> DoctorFinding:
     """Make a sandbox as a run would, also where the settings ask for none."""
-    is_on = settings.sandbox == "on"
+    is_on = settings.is_sandboxed
     try:
         found = find_bubblewrap()
         refuse_without_sandbox(settings)

@@ -83,11 +83,11 @@ def find_base(repository: Repository, settings: Settings) -> str:
         raise RunError(f"{settings.wd}: a worktree begins at a commit, and there is none yet; make one (git commit)")
     if not base:
         raise RunError(f"WORKSPACE_BASE: there is no commit {named} in {repository.top}")
-    if settings.workspace_changes and base != repository.commit_of("HEAD"):
+    if settings.workspace_with_changes and base != repository.commit_of("HEAD"):
         raise RunError("--with-changes takes along what is not committed on HEAD; leave WORKSPACE_BASE out")
     openspec = f"{repository.prefix}/{_OPENSPEC}".lstrip("/")
     is_committed = git.answer(repository.top, "cat-file", "-e", f"{base}:{openspec}") is not None
-    if (settings.wd / _OPENSPEC).is_dir() and not is_committed and not settings.workspace_changes:
+    if (settings.wd / _OPENSPEC).is_dir() and not is_committed and not settings.workspace_with_changes:
         raise RunError(
             f"{_OPENSPEC}/ is not in the commit that the worktree begins at; "
             f"commit it first (git add . && git commit), or run with --with-changes"
@@ -163,7 +163,7 @@ def _free_branch(repository: Repository, wanted: str) -> str:
 
 
 def _start(repository: Repository, settings: Settings, base: str) -> str:
-    return _commit_changes(repository, base, _to_include(settings)) if settings.workspace_changes else base
+    return _commit_changes(repository, base, _to_include(settings)) if settings.workspace_with_changes else base
 
 
 def _commit_changes(repository: Repository, base: str, without: Iterable[str]) -> str:

@@ -12,7 +12,7 @@ def remove(worktree: Worktree, repository: Repository, *, with_commits: bool = F
     """Remove a worktree, its folder and its branch. A branch that has got commits stays, unless `with_commits`."""
     if worktree.stage is not Stage.REMOVING:
         tip = repository.branch_commit(worktree.branch) if with_commits else ""
-        worktree = worktree.model_copy(update={"stage": Stage.REMOVING, "removed_at": tip or worktree.start})
+        worktree = worktree.model_copy(update={"stage": Stage.REMOVING, "deletable_at": tip or worktree.start})
         worktree.save()
     git.run(repository.top, "worktree", "remove", "--force", "--force", str(worktree.top), seconds=SECONDS, check=False)
     try:
@@ -20,6 +20,6 @@ def remove(worktree: Worktree, repository: Repository, *, with_commits: bool = F
             shutil.rmtree(worktree.top)
     except OSError as error:
         raise RunError(f"{error.filename or worktree.top}: cannot be removed ({error.strerror})") from None
-    if repository.branch_commit(worktree.branch) == worktree.removed_at:
-        git.run(repository.top, "update-ref", "-d", f"refs/heads/{worktree.branch}", worktree.removed_at)
+    if repository.branch_commit(worktree.branch) == worktree.deletable_at:
+        git.run(repository.top, "update-ref", "-d", f"refs/heads/{worktree.branch}", worktree.deletable_at)
     worktree.forget()

@@ -50,8 +50,8 @@ class Worktree(BaseModel):
     """the commit that its branch was at when it was merged"""
     merged_as: str = ""
     """the commit that the user's branch was at then"""
-    removed_at: str = ""
-    """the commit that its branch was at when its removal began"""
+    deletable_at: str = ""
+    """the commit that its branch may be at where it is deleted with it"""
     pid: int = 0
     started: str = ""
     """the process that makes it, and when that was started"""

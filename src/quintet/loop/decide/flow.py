@@ -231,7 +231,7 @@ def _reason(role: Role, fault: Again, *, again: bool) -> str:
     return f"{CHANGED if fault is Again.CHANGES else idle}{ASKED_AGAIN if again else ', asked twice'}"
 
 
-def _list_of_undone(state: State, role: Role, fault: Again) -> str:
+def _undone_as_text(state: State, role: Role, fault: Again) -> str:
     return f"\n{state.undone.get(role.name, '')}" if fault is Again.CHANGES else ""
 
 
@@ -291,7 +291,7 @@ def _reviewed(state: State, step: Ask, whole: gate.Whole | None, settings: Setti
     again = judged.approved and fault not in (Again.NO, Again.UNKNOWN) and not step.again
     if judged.approved and fault:
         judged = replace(judged, approved=False, reason=_reason(role, fault, again=again))
-        notes = f"This review does not count: {judged.reason}.{_list_of_undone(state, role, fault)}\n\n{notes}"
+        notes = f"This review does not count: {judged.reason}.{_undone_as_text(state, role, fault)}\n\n{notes}"
     event = journal.ReviewJudged(
         phase=phase,
         round=state.current_round,
@@ -354,7 +354,7 @@ def _tested_again(state: State, replied: Replied, settings: Settings, fault: Aga
 
 def _not_counted(state: State, answer: str, settings: Settings, fault: Again) -> Applied:
     """A PASS that is a FAIL, with the reason as its evidence."""
-    why, undone = _reason(TESTER, fault, again=False), _list_of_undone(state, TESTER, fault)
+    why, undone = _reason(TESTER, fault, again=False), _undone_as_text(state, TESTER, fault)
     report = f"RESULT: FAIL\nEVIDENCE:\nThe tester's PASS does not count: {why}.{undone}\n\n{answer}"
     state = replace(state, outputs=state.outputs | {TESTER.output: report})
     return _failed(state, report, settings, _test_event(state, Verdict.FAIL, why))

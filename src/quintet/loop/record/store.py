@@ -42,7 +42,7 @@ class RunStore:
         self.settings, self.signals = settings, signals
         self.record = RunRecord(settings.workspace.tree, state.run_id)
         self.record.open()
-        self.responses = Responses(self.record, sandboxed=settings.sandbox == "on")
+        self.responses = Responses(self.record, sandboxed=settings.is_sandboxed)
         self.responses.ensure_response_dir()
         self._listeners = tuple(listeners)
         self._early = list(early)

@@ -1,18 +1,16 @@
 """Which workspace a run works in: that of the unfinished run which goes on, a new worktree, or the project itself."""
 
 from dataclasses import replace
-from pathlib import Path
 
 from quintet.config import Settings
 from quintet.config.table import WORKTREE
-from quintet.errors import RunError, StateError
+from quintet.errors import RunError
 from quintet.layout import STATE_FILE, Workspace
-from quintet.loop.decide.state import State
 from quintet.loop.decide.task import given_task, title_of
 from quintet.loop.record.lock import is_locked
-from quintet.loop.record.saved_state import load_project_state, read_saved
+from quintet.loop.record.saved_state import load_project_state
 from quintet.loop.run.plan import check_settings
-from quintet.loop.run.resume import not_resumable_reason
+from quintet.loop.run.resume import not_resumable_reason, unfinished_state
 from quintet.program import program
 from quintet.workspace.creating import create, renew, task_digest
 from quintet.workspace.worktrees import Stage, Worktree, worktree_at, worktrees_of
@@ -28,20 +26,20 @@ def choose(settings: Settings, *, names_task: bool) -> Workspace | None:
     if here:
         return here.workspace
     own = Workspace(settings.wd, settings.wd)
-    mode = None if settings.workspace_mode == WORKTREE else own
+    otherwise = None if settings.workspace_mode == WORKTREE else own
     if settings.resume is False:
-        return mode
+        return otherwise
     task = task_digest(settings.prompt)
     unfinished = [one for one in _ready(settings) if _is_unfinished(one)]
     same = [one for one in unfinished if one.task == task]
     if same:
         return same[-1].workspace
-    saved = _unfinished_state(settings.state_file, settings.wd)
-    if saved and (mode or not names_task or task_digest(saved.prompt) == task):
+    saved = unfinished_state(settings.state_file, settings.wd)
+    if saved and (otherwise or not names_task or task_digest(saved.prompt) == task):
         return own
     if unfinished and not names_task:
         return _only(unfinished).workspace
-    return mode
+    return otherwise
 
 
 def in_workspace(settings: Settings, workspace: Workspace | None) -> Settings:
@@ -76,18 +74,10 @@ def _only(unfinished: list[Worktree]) -> Worktree:
 
 def _is_unfinished(one: Worktree) -> bool:
     """Whether a run can go on there, or is at work."""
-    return is_locked(one.tree) or _unfinished_state(one.tree / STATE_FILE, one.tree) is not None
+    return is_locked(one.tree) or unfinished_state(one.tree / STATE_FILE, one.tree) is not None
 
 
 def _is_unused(one: Worktree) -> bool:
     """Whether no run has done anything there yet: the one that it was made for did not get to its first reply."""
     state = load_project_state(one.tree)
     return state is None or (not state.sequence and bool(not_resumable_reason(state, one.tree)))
-
-
-def _unfinished_state(state_file: Path, tree: Path) -> State | None:
-    try:
-        saved = read_saved(state_file, tree).state
-    except StateError:
-        return None
-    return None if not_resumable_reason(saved, tree) else saved

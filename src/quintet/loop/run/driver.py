@@ -242,14 +242,13 @@ class _Run:
         if late := number - self.store.state.sequence:
             told = f"{plural(late, 'response file')} came after the replies were taken"
             self.store.warn(f"{told}, and {'is' if late == 1 else 'are'} kept in the archive")
-        if self.settings.cleanup_on_exit:
-            self._end_terminals()
+        cleaned_up = self.settings.cleanup_on_exit and self._end_terminals()
         self.store.emit(
             RunFinished(
                 status=step.status,
                 round=self.store.state.current_round,
                 checks=self.store.state.checked,
-                cleaned_up=self.settings.cleanup_on_exit,
+                cleaned_up=cleaned_up,
                 head=head_commit(self.settings.workspace.tree),
             )
         )
@@ -259,17 +258,16 @@ class _Run:
 
     def _stop(self, reason: str, max_tokens: int = 0) -> str:
         """Leave a state that the next start goes on from; returns the reason, with what failed on the way."""
-        store, step, cleans_up = self.store, self._next_step(), self.settings.cleanup_on_exit
+        store, step = self.store, self._next_step()
         store.signals.last_words()
         if store.owns_state_file:
             try:
                 store.fold(step, Stopped(reason))
             except StateError as error:
                 reason = f"{reason}; {error}"
-        if cleans_up and self.server.is_connected:
-            self._end_terminals()
+        cleaned_up = self.settings.cleanup_on_exit and self.server.is_connected and self._end_terminals()
         self.guard.stop()
-        if cleans_up and store.owns_state_file:  # what was ended is not resumed into
+        if cleaned_up and store.owns_state_file:  # what was ended is not resumed into
             with contextlib.suppress(StateError):
                 store.fold(step, TerminalsEnded())
         store.emit(
@@ -277,13 +275,14 @@ class _Run:
                 reason=reason,
                 resumable=store.owns_state_file and can_resume(store.state),
                 max_tokens=max_tokens,
-                cleaned_up=cleans_up,
+                cleaned_up=cleaned_up,
                 head=head_commit(self.settings.workspace.tree),
             )
         )
         return reason
 
-    def _end_terminals(self) -> None:
+    def _end_terminals(self) -> bool:
+        """End the terminals; whether their server says that they have ended."""
         try:
             end_strays(self.server.backend(), self.store)
             ended = end_terminals_of(self.server.backend(), self.store.state)
@@ -291,3 +290,4 @@ class _Run:
             ended = False
         if not ended:
             self.store.warn("some terminals may live on: their server did not say that it has ended them")
+        return ended

@@ -17,14 +17,13 @@ from quintet.config.load import (
     settings_as_json,
     settings_to_keep,
 )
-from quintet.errors import RunError, StateError
+from quintet.errors import RunError
 from quintet.layout import Workspace
 from quintet.loop.decide.prompts.texts import shipped_texts
 from quintet.loop.record.orphans import is_folder_name
 from quintet.loop.record.run_record import RunRecord, recorded_runs
-from quintet.loop.record.saved_state import read_saved
 from quintet.loop.run.choose_workspace import choose, in_workspace
-from quintet.loop.run.resume import not_resumable_reason
+from quintet.loop.run.resume import unfinished_state
 
 SETTINGS: Final = "settings.json"
 TEXTS: Final = "prompt-texts"
@@ -141,11 +140,8 @@ def _write_texts(folder: Path, texts: Mapping[str, bytes]) -> None:
 
 def _resumed_run(settings: Settings) -> RunRecord | None:
     """The record of the run that would go on."""
-    try:
-        saved = read_saved(settings.state_file, settings.workspace.tree).state
-    except StateError:
-        return None
-    if saved is None or settings.resume is False or not_resumable_reason(saved, settings.workspace.tree):
+    saved = unfinished_state(settings.state_file, settings.workspace.tree)
+    if saved is None or settings.resume is False:
         return None
     record = RunRecord(settings.workspace.tree, saved.run_id)
     return record if is_folder_name(saved.run_id) and record.is_known else None

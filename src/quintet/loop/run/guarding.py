@@ -160,9 +160,9 @@ class TreeGuard:
 
         What the interrupted role may not change is undone at the end of that turn.
         """
-        before = self._load_kept(snapshots, _STOPPED) or self._load_kept(snapshots, f"{_TURN}{step.key}")
+        before = self._load_snapshot(snapshots, _STOPPED) or self._load_snapshot(snapshots, f"{_TURN}{step.key}")
         if before is None and isinstance(step, Ask | Verify):  # later it is Quintet that archives and commits
-            before = self._load_kept(snapshots, _LEFT)
+            before = self._load_snapshot(snapshots, _LEFT)
         if before is None:
             return
         changes = compare(before, look(before, snapshots))
@@ -189,7 +189,7 @@ class TreeGuard:
     def _load_left(self, snapshots: Store) -> Snapshot | None:
         """The snapshot of the project as the last turn has left it; a kill may have come before it got its name."""
         names = [path.stem for path in self._folder.glob(f"{_TURN}*.json") if path.stem != _LEFT]
-        return self._load_kept(snapshots, names[0] if names else _LEFT)
+        return self._load_snapshot(snapshots, names[0] if names else _LEFT)
 
     @property
     def _left_file(self) -> Path:
@@ -209,7 +209,7 @@ class TreeGuard:
         self._checkout.before()
         with self._guarding():
             is_sent = self._store.state.dispatched == step.key
-            self._name, self._before = name, self._load_kept(self._snapshots, name)
+            self._name, self._before = name, self._load_snapshot(self._snapshots, name)
             if self._before is None and is_sent:  # its new name may not have outlived a power failure
                 self._before = self._load_left(self._snapshots)
             self._resumed = self._before is not None
@@ -236,7 +236,7 @@ class TreeGuard:
             save(self._left, snapshots, name)
         return self._left
 
-    def _load_kept(self, snapshots: Store, name: str) -> Snapshot | None:
+    def _load_snapshot(self, snapshots: Store, name: str) -> Snapshot | None:
         """A snapshot of an earlier process; one that somebody has damaged is as good as none."""
         try:
             return load(snapshots, name)

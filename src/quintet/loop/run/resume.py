@@ -125,6 +125,15 @@ def _beside(wd: Path, run: str, named: str) -> str:
     return f"cp -R . {there} && rm -rf {there}/{TMP} && cd {there} && {run} {named}"
 
 
+def unfinished_state(state_file: Path, tree: Path) -> State | None:
+    """The saved run that a start would go on with, as far as can be told without the lock; the driver decides."""
+    try:
+        saved = read_saved(state_file, tree).state
+    except StateError:
+        return None
+    return None if not_resumable_reason(saved, tree) else saved
+
+
 def not_resumable_reason(saved: State | None, wd: Path) -> str:
     """Why a saved run cannot be resumed; empty where it can."""
     if saved is None:

@@ -149,7 +149,7 @@ class Terminals:
                 view = self._reach(terminal.id)
                 asks = view.status is TerminalStatus.WAITING_USER_ANSWER
                 if not self._is_placed(role, view):
-                    raise RunError(f"{role} (terminal {terminal.id}): its server has started it without a sandbox")
+                    raise RunError(f"{role} (terminal {terminal.id}): {OTHER_SANDBOX}")
                 if view.status is TerminalStatus.ERROR or (asks and resumed):
                     raise RunError(
                         f"{role} (terminal {terminal.id}): {terminal.provider} did not start{self._why(view)}"

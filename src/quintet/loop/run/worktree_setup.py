@@ -21,8 +21,9 @@ def set_up_worktree(settings: Settings, store: RunStore) -> None:
     store.note(f"the agents work in {workspace.tree}, on the branch {workspace.branch}")
     copied = (f":(exclude,literal){path}" for path in workspace.included)
     form = ("status", "--porcelain", "--untracked-files=normal", "--", ":/")
-    left = run_git(workspace.project, *form, *copied).output.splitlines()
-    if left and not settings.workspace_changes:
+    status = run_git(workspace.project, *form, *copied)
+    left = [] if status.exit_code else status.output.splitlines()
+    if left and not settings.workspace_with_changes:
         number = plural(len(left), "uncommitted change")
         store.note(f"it is without {number} in {workspace.project}; --with-changes takes such along")
     if (workspace.tree / ".gitmodules").exists():
