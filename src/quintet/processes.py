@@ -89,6 +89,14 @@ def children_of(pid: int) -> list[int]:
         return []
 
 
+def parent_of(pid: int) -> int:
+    """The process that has started a process, or has adopted it; 0 if it is gone."""
+    try:
+        return psutil.Process(pid).ppid()
+    except psutil.Error:
+        return 0
+
+
 def signal_group(pid: int, number: signal.Signals) -> None:
     """Send a signal to a process that leads a group, and to its whole group."""
     try:

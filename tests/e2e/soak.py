@@ -1,9 +1,9 @@
-"""Full loops in a row with the real agents, and how long they took: `python -m tests.e2e.soak [RUNS]`."""
+"""Full loops in a row with the real agents, and their times: `python -m tests.e2e.soak [RUNS [SETTING=VALUE ...]]`."""
 
 import statistics
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -52,11 +52,11 @@ def handoffs(model: ScriptedModel) -> Iterator[float]:
         yield turn.at - max(end for end in ends if end <= turn.at)
 
 
-def loop(cast: Cast, seconds: float = MODEL_SECONDS) -> Loop:
+def loop(cast: Cast, seconds: float, settings: Mapping[str, str]) -> Loop:
     """One full loop; raises where it is not a clean PASS."""
     with rig(cast, RoleBrain(slowed(FAIL_THEN_PASS, seconds))) as run:
         begun = time.monotonic()
-        code, said = run.run(POST_OPENSPEC_ARCHIVE="1", POST_GIT_COMMIT="1", CLEANUP_ON_EXIT="1")
+        code, said = run.run(POST_OPENSPEC_ARCHIVE="1", POST_GIT_COMMIT="1", CLEANUP_ON_EXIT="1", **settings)
         wall = time.monotonic() - begun
         events = run.journal()
         bad = [event["event"] for event in events if event["event"] in MARKS]
@@ -67,24 +67,25 @@ def loop(cast: Cast, seconds: float = MODEL_SECONDS) -> Loop:
         return Loop(wall, start_up, tuple(handoffs(run.model)))
 
 
-def soak(runs: int = RUNS, seconds: float = MODEL_SECONDS) -> list[str]:
-    """The rows of the table, printed as they come."""
-    rows = []
+def soak(runs: int = RUNS, given: Sequence[str] = (), seconds: float = MODEL_SECONDS) -> None:
+    """Print the rows of the table as they come; with settings, runs with and without them take turns."""
     print(HEADER, flush=True)
+    kinds = [dict[str, str](), *([dict(word.split("=", 1) for word in given)] if given else ())]
     for name, cast in CASTS.items():
-        loops = []
+        loops: list[list[Loop]] = [[] for _ in kinds]
+        names = [", ".join((name, *(f"{key}={value}" for key, value in kind.items()))) for kind in kinds]
         for number in range(1, runs + 1):
-            loops.append(loop(cast, seconds))
-            print(loops[-1].row(f"{name}, run {number}"), flush=True)
-        median = Loop(
-            statistics.median(one.wall for one in loops),
-            statistics.median(one.start_up for one in loops),
-            tuple(handoff for one in loops for handoff in one.handoffs),
-        )
-        rows.append(median.row(f"{name}, {runs} runs, median"))
-        print(rows[-1], flush=True)
-    return rows
+            for title, kind, done in zip(names, kinds, loops, strict=True):
+                done.append(loop(cast, seconds, kind))
+                print(done[-1].row(f"{title}, run {number}"), flush=True)
+        for title, done in zip(names, loops, strict=True):
+            median = Loop(
+                statistics.median(one.wall for one in done),
+                statistics.median(one.start_up for one in done),
+                tuple(handoff for one in done for handoff in one.handoffs),
+            )
+            print(median.row(f"{title}, {runs} runs, median"), flush=True)
 
 
 if __name__ == "__main__":
-    soak(*(int(word) for word in sys.argv[1:2]))
+    soak(int(sys.argv[1]) if len(sys.argv) > 1 else RUNS, sys.argv[2:])

@@ -1,6 +1,7 @@
 """How Claude Code is started and what it asks at first."""
 
 import json
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -210,3 +211,27 @@ def test_with_a_login_the_user_decides_who_pays(start: Start, tmp_path: Path) ->
 @pytest.mark.parametrize("message", ["/status", "!ls", "@file", "#note"])
 def test_a_first_line_is_never_a_command(message: str) -> None:
     assert PROVIDER.escape(message) == f" {message}"
+
+
+def test_in_a_sandbox_the_file_in_the_home_is_copied_to_its_own_folder(start: Start, tmp_path: Path) -> None:
+    own, copy = tmp_path / ".claude.json", tmp_path / ".claude" / ".claude.json"
+    assert "CLAUDE_CONFIG_DIR" not in start().env
+    assert start(sandboxed=True).env["CLAUDE_CONFIG_DIR"] == str(copy.parent), "also where there is none to copy"
+    own.write_text("{}")
+    start(sandboxed=True)
+    assert copy.read_text() == "{}"
+    copy.write_text('{"trusted": true}')
+    start(sandboxed=True)
+    assert copy.read_text() == '{"trusted": true}', "what was answered in a sandbox is kept"
+    own.write_text('{"account": 2}')
+    os.utime(own, (2e9, 2e9))
+    start(sandboxed=True)
+    assert copy.read_text() == '{"account": 2}', "until the user's own is newer"
+    assert own.read_text() == '{"account": 2}'
+
+
+def test_a_folder_of_the_users_choice_needs_no_copy(start: Start, tmp_path: Path) -> None:
+    (tmp_path / ".claude.json").write_text("{}")
+    plan = start(sandboxed=True, env={"CLAUDE_CONFIG_DIR": str(tmp_path / "mine")})
+    assert "CLAUDE_CONFIG_DIR" not in plan.env
+    assert not (tmp_path / ".claude").exists()

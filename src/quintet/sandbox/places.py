@@ -40,6 +40,7 @@ CACHES: Final = (
     *("~/.nuget", "~/.gem", "~/.bundle", "~/.pub-cache", "~/.conan2", "~/.julia"),
 )
 _CACHE_VARIABLES: Final = ("XDG_CACHE_HOME", "npm_config_cache", "PIP_CACHE_DIR", "UV_CACHE_DIR", "GOMODCACHE")
+_TEMPORARY: Final = (TEMPORARY, Path("/var/tmp"))  # noqa: S108 - the names inside
 _OF_WORKTREES: Final = ("objects", "refs", "logs", "lfs")
 """what a worktree writes to of the repository that it belongs to"""
 _RUN_OUTSIDE: Final = ("config", "config.worktree", "hooks")
@@ -84,7 +85,7 @@ class SandboxPlaces:
             *_mounts(hidden, Access.HIDDEN, home, self.tree),
             *_mounts([env.get("XDG_RUNTIME_DIR", "")], Access.FRESH, home, self.tree),
             *_mounts([str(user_state_folder())], Access.HIDDEN, home, self.tree),
-            *(Mount(real(path), Access.WRITE, real(self.scratch)) for path in (TEMPORARY, Path("/var/tmp"))),  # noqa: S108
+            *(Mount(real(path), Access.WRITE, real(self.scratch)) for path in _TEMPORARY if path.is_dir()),
             *_mounts(self.homes, Access.WRITE, home, self.tree),
             *_mounts(self.wishes.hide, Access.HIDDEN, home, self.tree),
             *_mounts(self.wishes.show, Access.READ, home, self.tree),

@@ -11,6 +11,7 @@ from quintet.api.backend import LaunchOptions, TerminalView
 from quintet.api.status import TerminalStatus
 from quintet.config import Settings
 from quintet.errors import ApiError, OutcomeUnknown, PassingFault, Refused, RunError, TerminalGone
+from quintet.layout import Workspace, user_state_folder
 from quintet.loop.decide.state import State, TerminalRef
 from quintet.loop.decide.steps import Ask
 from quintet.loop.journal import PermissionAsked, TerminalCreated, TerminalLost, Warned
@@ -391,3 +392,32 @@ def test_a_server_that_cannot_be_told_to_let_its_agents_ask(stage: Stage) -> Non
     stage.init()
     (warning,) = [event.text for event in stage.events if isinstance(event, Warned)]
     assert "PERMISSIONS=ask has no effect" in warning
+
+
+def in_sandbox(stage: Stage) -> Terminals:
+    return replace(stage.terminals, settings=replace(stage.terminals.settings, sandbox="on"))
+
+
+def test_a_server_that_ignores_the_wish_for_a_sandbox_gets_no_prompt(stage: Stage) -> None:
+    with pytest.raises(RunError, match="its server has started it without a sandbox"):
+        in_sandbox(stage).start_all(STEP, "s")
+    assert stage.exited == set(IDS)
+    assert stage.server.inputs == []
+
+
+@pytest.mark.usefixtures("saved")
+def test_a_terminal_outside_of_the_sandbox_counts_as_lost(stage: Stage) -> None:
+    terminals = in_sandbox(stage)
+    assert set(terminals.find_lost().values()) == {"it was started with another setting of SANDBOX"}
+    with pytest.raises(RunError, match="was started with another setting of SANDBOX; RESUME=0"):
+        terminals.verify_resume_terminals()
+
+
+def test_a_sandbox_hides_the_records_and_what_is_in_the_checkouts_tmp(stage: Stage, tmp_path: Path) -> None:
+    settings = replace(stage.terminals.settings, sandbox="on", sandbox_hide=("x",), sandbox_network="none")
+    settings = replace(settings, chosen=Workspace(tmp_path / "checkout", tmp_path / "tree", "b"))
+    sandbox = replace(stage.terminals, settings=settings)._sandbox(ROLES[0])
+    assert sandbox is not None
+    assert sandbox.hide == [str(user_state_folder()), str(tmp_path / "checkout" / ".tmp"), "x"]
+    assert sandbox.show == [str(tmp_path / "checkout")]
+    assert not sandbox.network

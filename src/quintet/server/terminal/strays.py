@@ -6,12 +6,12 @@ and commands in a shell that are still running below it.
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 import psutil
 
-from quintet.processes import PROC, children_of, end_processes, started_at
+from quintet.processes import PROC, end_processes, parent_of, started_at
 from quintet.sandbox.bubblewrap import PROGRAM
 
 MARK: Final = "QUINTET_TERMINAL"
@@ -48,8 +48,12 @@ def end_strays(terminals: Mapping[str, Owner]) -> dict[str, list[str]]:
 
 
 def _find(terminals: Mapping[str, Owner]) -> Iterator[tuple[str, psutil.Process]]:
-    programs = {terminal: _programs(owner.pid) for terminal, owner in terminals.items()}
-    for pid, terminal in _marked():
+    marked = list(_marked())
+    programs = {
+        name: _programs(owner.pid, [pid for pid, terminal in marked if terminal == name])
+        for name, owner in terminals.items()
+    }
+    for pid, terminal in marked:
         owner = terminals.get(terminal)
         if owner and pid not in (*programs[terminal], os.getpid()):
             try:
@@ -61,14 +65,18 @@ def _find(terminals: Mapping[str, Owner]) -> Iterator[tuple[str, psutil.Process]
                 continue
 
 
-def _programs(pid: int) -> list[int]:
-    """The process of a pane; in a sandbox also the first one inside, which adopts what is cut loose, and the agent."""
-    found = [pid]
+def _programs(pid: int, marked: Iterable[int]) -> list[int]:
+    """The process of a pane; in a sandbox also the first one inside, which adopts what is cut loose, and the agent.
+
+    The agent is the oldest child of that first one. It is looked for among the terminal's own processes: to ask for
+    the children of a process is to look at all of the machine.
+    """
     with contextlib.suppress(psutil.Error):
         if psutil.Process(pid).name() == PROGRAM:
-            for _ in range(2):
-                found += sorted(children_of(found[-1]), key=lambda child: (started_at(child), child))[:1]
-    return found
+            above = ((one, parent_of(one)) for one in marked)
+            inside = [(started_at(one), one, first) for one, first in above if first and parent_of(first) == pid]
+            return [pid, min(inside)[2], min(inside)[1]] if inside else [pid]
+    return [pid]
 
 
 def _is_stray(process: psutil.Process, owner: Owner) -> bool:
