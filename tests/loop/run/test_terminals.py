@@ -399,7 +399,7 @@ def in_sandbox(stage: Stage) -> Terminals:
 
 
 def test_a_server_that_ignores_the_wish_for_a_sandbox_gets_no_prompt(stage: Stage) -> None:
-    with pytest.raises(RunError, match="its server has started it without a sandbox"):
+    with pytest.raises(RunError, match="it was started with another setting of SANDBOX"):
         in_sandbox(stage).start_all(STEP, "s")
     assert stage.exited == set(IDS)
     assert stage.server.inputs == []
