@@ -171,15 +171,20 @@ def test_doctor_and_the_plan_say_where_a_run_would_work(project: Scripted) -> No
     assert not (project.root / "x/quintet/worktrees").exists()
 
 
-def test_what_another_run_commits_meanwhile_stays_on_its_branch(project: Scripted) -> None:
+@pytest.mark.parametrize("where", ["worktree", "tree"])
+def test_what_another_run_commits_meanwhile_stays_on_its_branch(project: Scripted, where: str) -> None:
     code, output = project.call("run", "--plain", "--worktree")
     assert code == 0, output
     (first,), (tree,) = branches(project), trees(project)
     roles = building_story()
-    line = f"git -C {tree} commit --quiet --allow-empty --message Later"
+    line = f"git -C {tree} commit --quiet --allow-empty --message Later; git worktree add -q -b quintet/new {tree}-new"
     roles[TESTER.name] = [[{"run": f"{line}; ls"}, {"reply": PASS}]]
     project.script(roles)
-    code, output = project.call("run", "--plain", "--worktree", PROMPT=f"{TASK}\nAnother.\n")
+    about = json.loads(tree.with_suffix(".json").read_text())
+    about |= {"name": f"{tree.name}-new", "branch": "quintet/new", "top": f"{tree}-new"}
+    tree.with_name(f"{tree.name}-new.json").write_text(json.dumps(about))
+    code, output = project.call("run", "--plain", PROMPT=f"{TASK}\nAnother.\n", WORKSPACE=where)
     assert code == 0, output
     assert project.git("log", "-1", "--format=%s", first) == "Later"
-    assert "guard" not in output
+    assert {"quintet/new"} <= set(branches(project))
+    assert "tester changed" not in output

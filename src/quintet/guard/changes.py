@@ -3,7 +3,7 @@
 import os
 import posixpath
 import stat
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -57,6 +57,10 @@ class Change:
             if self.before.digest == self.after.digest and self.before.mode != self.after.mode:
                 return "mode"
         return "changed"
+
+    def is_branch(self, names: Container[str]) -> bool:
+        """Whether it is a change of one of these branches."""
+        return self.area is Area.REF and self.name.removeprefix("refs/heads/") in names
 
     def is_shared(self, branch: str) -> bool:
         """Whether it is a change of what all worktrees of a repository share, seen from the worktree of a branch."""

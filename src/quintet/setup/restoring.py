@@ -9,7 +9,7 @@ from quintet.errors import RunError
 from quintet.guard import Area, Split, Store, compare, finish, load, look, undo
 from quintet.layout import start_snapshot
 from quintet.loop.record.lock import no_run
-from quintet.workspace.worktrees import worktree_at
+from quintet.workspace.worktrees import worktree_at, worktree_branches
 
 
 class Restored(NamedTuple):
@@ -36,7 +36,10 @@ def restore(archive: Path) -> Restored:
             raise RunError(f"{archive.name}: what is kept of before this run belongs to another folder")
         changes = compare(before, look(before, store))
         inside = tuple(change for change in changes if change.area not in (Area.NESTED, Area.ELSEWHERE))
-        if worktree := worktree_at(wd):  # all else in the repository is the user's, or another run's
+        worktree = worktree_at(wd)
+        others = worktree_branches() - ({worktree.branch} if worktree else set())
+        inside = tuple(change for change in inside if not change.is_branch(others))
+        if worktree:  # all else in the repository is the user's
             inside = tuple(change for change in inside if not change.is_shared(worktree.branch))
         names = (f"before-restore{f'-{number}' if number > 1 else ''}.patch" for number in itertools.count(1))
         patch = next(archive / name for name in names if files.look(archive / name, wd) is None)

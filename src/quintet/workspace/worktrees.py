@@ -97,6 +97,11 @@ def worktrees_of(project: Path) -> list[Worktree]:
     return [one for one in all_worktrees() if one.project == real]
 
 
+def worktree_branches() -> set[str]:
+    """The branches of all runs in worktrees, in whatever repository."""
+    return {one.branch for one in all_worktrees()}
+
+
 def worktree_at(folder: Path) -> Worktree | None:
     """The worktree of a run that a folder is in."""
     real = Path(os.path.realpath(folder))

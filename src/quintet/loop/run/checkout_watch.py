@@ -1,12 +1,10 @@
 """What changes in the user's checkout while agents work in a worktree: it is told, and left as it is."""
 
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from quintet.errors import GitError
-from quintet.guard import Area, Change, Outline, differences, outline
+from quintet.guard import Change, Outline, differences, outline
 from quintet.layout import Workspace
-from quintet.workspace.worktrees import all_worktrees
 
 
 class CheckoutWatch:
@@ -27,14 +25,6 @@ class CheckoutWatch:
             return ()
         before, self._seen = self._seen, _look(self._workspace.project)
         return differences(before, self._seen) if self._seen else ()
-
-    def without_other_runs(self, changes: Iterable[Change]) -> Iterator[Change]:
-        """Changes but for those that other runs make in the repository: the branches of their worktrees."""
-        if not self._workspace.is_worktree:
-            yield from changes
-            return
-        branches = {f"refs/heads/{one.branch}" for one in all_worktrees()}
-        yield from (change for change in changes if change.area is not Area.REF or change.name not in branches)
 
 
 def _look(project: Path) -> Outline | None:

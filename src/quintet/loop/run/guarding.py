@@ -41,6 +41,7 @@ from quintet.loop.run.strays import is_judge
 from quintet.program import program
 from quintet.prose import plural
 from quintet.roles import TESTER, Role
+from quintet.workspace.worktrees import worktree_branches
 
 _STOPPED: Final = "stopped"
 """the snapshot of the project when the run was stopped"""
@@ -294,10 +295,13 @@ class TreeGuard:
         told = [change for change in split.told if not self._is_ours(change)]
         if role.may_commit:
             told = [change for change in told if change.area is not Area.NESTED]
-        workspace, shared = self._settings.workspace, []
+        workspace = self._settings.workspace
+        others = worktree_branches() - {workspace.branch} if changes else set()
+        of_others = [change for change in changes if change.is_branch(others)]
+        shared = [*of_others]
         if workspace.is_worktree:  # the user and other runs change these too, so nothing of them is undone
-            shared = [change for change in changes if change.is_shared(workspace.branch)]
-            told = list(self._checkout.without_other_runs([*told, *shared]))
+            shared += [change for change in changes if change.is_shared(workspace.branch)]
+            told = [change for change in (*told, *shared) if change not in of_others]
         forbidden = tuple(change for change in split.forbidden if change not in own and change not in shared)
         return Split(split.allowed, forbidden, (*own, *told))
 
