@@ -20,6 +20,7 @@ from tests.watch.scripted import Scripted
 DISK: Final = "3m"
 PAGE: Final = 4096
 AWAY_SECONDS: Final = 2.0
+TOKEN = "made-up-for-tests"
 
 
 class CannotBeTried(Exception):  # noqa: N818 - reads as what it says
@@ -90,10 +91,11 @@ class Served(Fault):
         self.server = self._serve(0)
         assert self.server.stdout is not None
         self.url = self.server.stdout.readline().split()[-1]
-        self.settings["API"] = self.url
+        # a run knows the token of a server by its address, and may reach this one through a proxy
+        self.settings |= {"API": self.url, "QUINTET_TOKEN": TOKEN}
 
     def _serve(self, port: int) -> "subprocess.Popen[str]":
-        return self.project.start("serve", "--port", str(port))
+        return self.project.start("serve", "--port", str(port), QUINTET_TOKEN=TOKEN)
 
     def close(self) -> None:
         self.server.terminate()
