@@ -61,3 +61,18 @@ def test_a_worktree_is_restored_without_what_is_the_users(made: Worktree) -> Non
     assert sh(made.project, "git log -1 --format=%s main && git config some.key && git branch --list mine") == (
         "Mine\n1\n  mine"
     )
+
+
+def test_commits_of_a_submodule_that_only_the_worktree_has_are_not_offered(checkout: Path, tmp_path: Path) -> None:
+    sh(tmp_path, "git init --quiet part && cd part && git commit --quiet --allow-empty --message Part")
+    allow = "git -c protocol.file.allow=always"
+    sh(checkout, f"{allow} submodule --quiet add {tmp_path}/part part && git commit --quiet --message Part")
+    made = create(settings(checkout), TITLE).model_copy(update={"pid": 0})
+    made.save()
+    sh(made.tree, f"{allow} submodule --quiet update --init")
+    sh(made.tree / "part", "git commit --quiet --allow-empty --message Work")
+    sh(made.tree, "git commit --quiet --all --message Work")
+    sh(checkout, f"git merge --quiet {made.branch}")
+    assert offered(made) == []
+    sh(checkout / "part", f"{allow} fetch --quiet {made.tree}/part HEAD")
+    assert offered(made) == ["a worktree whose branch is merged"]

@@ -40,7 +40,7 @@ def discard_run(project: Path, name: str | None, *, force: bool) -> Worktree:
     _refuse_at_work(worktree)
     repository = repository_of(worktree.project)
     if not force and (lost := _unmerged(worktree, repository)):
-        raise RunError(f"{lost} would be lost; {program()} merge keeps it, --force loses it")
+        raise RunError(f"{lost} would be lost; keep it first ({program()} merge), or lose it with --force")
     _remove(worktree, repository)
     return worktree
 
@@ -80,11 +80,13 @@ def _unmerged(worktree: Worktree, repository: Repository) -> str:
     if worktree.stage is Stage.REMOVING:  # that was decided when its removal began
         return ""
     try:
-        left = merging.uncommitted_work(worktree)
+        left, submodule = merging.uncommitted_work(worktree), merging.submodule_with_commits(worktree, repository)
     except GitError:
         return f"whatever is in {worktree.tree}, which git cannot read,"
     if left:
         return f"uncommitted work in {worktree.tree} ({left[0]}{' and more' if left[1:] else ''})"
+    if submodule:
+        return f"the commits in {worktree.top / submodule}, which your checkout does not have (push or fetch them),"
     return f"the work on {worktree.branch}" if merging.has_unmerged_commits(worktree, repository) else ""
 
 

@@ -13,6 +13,7 @@ from quintet.workspace.worktrees import Worktree
 
 _SHOWN: Final = 5
 _CONFLICT: Final = 1
+_SUBMODULE: Final = "160000"
 
 
 def uncommitted_work(worktree: Worktree) -> list[str]:
@@ -34,6 +35,17 @@ def has_unmerged_commits(worktree: Worktree, repository: Repository) -> bool:
     tips = {repository.branch_commit(worktree.branch), head or ""} - {"", worktree.start}
     own = f"refs/heads/{worktree.branch}"
     return not all(repository.heads_with(_merged_as(worktree, tip)) - {own} for tip in tips)
+
+
+def submodule_with_commits(worktree: Worktree, repository: Repository) -> str:
+    """A submodule that the branch has at a commit which the checkout has not: it goes with the worktree."""
+    tip = repository.branch_commit(worktree.branch) or worktree.start
+    parts = iter(git.run(repository.top, "diff-tree", "-r", "--raw", "-z", "--no-renames", worktree.start, tip).parts)
+    for line, path in zip(parts, parts, strict=True):
+        _, mode, _, commit, _ = line.split()
+        if mode == _SUBMODULE and git.answer(repository.top / path, "cat-file", "-e", commit) is None:
+            return path
+    return ""
 
 
 def _merged_as(worktree: Worktree, tip: str) -> str:
