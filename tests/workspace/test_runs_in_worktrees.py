@@ -53,6 +53,8 @@ def test_a_run_works_on_a_branch_and_leaves_the_checkout_alone(project: Scripted
     code, output = project.call("discard", run)
     assert code == 0, output
     assert (branches(project), tree.exists()) == ([], False)
+    assert "no run and no terminals" in project.call("stop")[1]
+    assert project.call("stop", "--all")[1].count("Ended") == 0, "its agents are not left in a folder that is gone"
     assert project.git("worktree", "list").count("\n") == 0
     code, output = project.call("runs")
     assert run in output, "its archive is kept"

@@ -5,13 +5,15 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from quintet.errors import GitError, RunError
+from quintet.errors import GitError, RunError, ServerError
 from quintet.layout import STATE_FILE
 from quintet.loop.record.lock import worker
 from quintet.loop.record.responses import make_tmp
 from quintet.loop.record.run_record import RunRecord, unmark
 from quintet.program import program
+from quintet.server.terminal.direct_access import end_session, list_terminals
 from quintet.setup.leftovers import Leftover
+from quintet.setup.stopping import sessions_of
 from quintet.watch.runs.folders import find_run, project_run_folders, read_run, run_folders
 from quintet.watch.runs.model import PASS
 from quintet.watch.runs.summary import task_title
@@ -111,6 +113,9 @@ def _remove_again(worktree: Worktree) -> None:
 
 
 def _remove(worktree: Worktree, repository: Repository) -> None:
+    for name in sessions_of(worktree.tree, list_terminals()):
+        with suppress(ServerError):  # it went by itself
+            end_session(name)
     make_tmp(worktree.project)
     for folder in run_folders(worktree.tree):
         RunRecord(worktree.tree, folder.name).move_to(worktree.project)

@@ -65,7 +65,7 @@ class Target:
 def targets_in_project(project: Path) -> list[Target]:
     """The running runs of a project, those in worktrees too, and all their terminals."""
     rows = list_terminals()
-    found = [Target(tree, find_process(tree), _sessions_of(tree, rows), whole=True) for tree in trees_of(project)]
+    found = [Target(tree, find_process(tree), sessions_of(tree, rows), whole=True) for tree in trees_of(project)]
     found = [one for one in found if one.process or one.sessions or _is_elsewhere(load_project_state(one.wd), ())]
     if not found:
         names = ", ".join(dict.fromkeys(row.session for row in rows))
@@ -235,7 +235,7 @@ def _save(state: State, wd: Path) -> None:
         save_state(state, path)
 
 
-def _sessions_of(wd: Path, rows: list[TerminalRow]) -> tuple[str, ...]:
+def sessions_of(wd: Path, rows: list[TerminalRow]) -> tuple[str, ...]:
     """The sessions of a project, also those of its runs that do not answer."""
     runs = {folder.name for folder in run_folders(wd)}
     silent = [row.session for row in rows if row.unresponsive and run_id_of(row.session) in runs]

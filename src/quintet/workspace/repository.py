@@ -82,7 +82,7 @@ def repository_of(project: Path) -> Repository:
     try:
         answer = git.run(project, "rev-parse", "--path-format=absolute", *what, check=False)
     except GitError as error:
-        raise RunError(f"no worktree can be made: {error}") from None
+        raise RunError(str(error)) from None
     if answer.code:
         raise RunError(f"{project}: a worktree needs a git repository with a work tree ({answer.error})")
     found = answer.text.split("\n")
