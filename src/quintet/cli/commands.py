@@ -228,7 +228,7 @@ def merge_command() -> None:
 def discard_command() -> None:
     """Remove the worktree and the branch of a run; by default of the newest in a worktree.
 
-    Its report and replies are kept.
+    Its agents are ended. Its report and replies are kept.
     """
 
 

@@ -8,6 +8,7 @@ from quintet.errors import RunError
 from quintet.layout import STATE_FILE, Workspace
 from quintet.loop.decide.task import given_task, title_of
 from quintet.loop.record.lock import is_locked
+from quintet.loop.record.run_record import recorded_runs
 from quintet.loop.record.saved_state import load_project_state
 from quintet.loop.run.plan import check_settings
 from quintet.loop.run.resume import not_resumable_reason, unfinished_state
@@ -33,7 +34,7 @@ def choose(settings: Settings, *, names_task: bool) -> Workspace | None:
     unfinished = [one for one in _ready(settings) if _is_unfinished(one)]
     same = [one for one in unfinished if one.task == task]
     if same:
-        return same[-1].workspace
+        return max(same, key=_newest_run).workspace
     saved = unfinished_state(settings.state_file, settings.wd)
     if saved and (otherwise or not names_task or task_digest(saved.prompt) == task):
         return own
@@ -56,8 +57,13 @@ def open_workspace(settings: Settings) -> Settings:
     check_settings(settings)
     given_task(settings)  # its errors come before anything is made
     unused = [one for one in _ready(settings) if one.task == task_digest(settings.prompt) and _is_unused(one)]
-    made = renew(unused[-1], settings) if unused and settings.resume is not False else None
+    made = renew(max(unused, key=_newest_run), settings) if unused and settings.resume is not False else None
     return in_workspace(settings, (made or create(settings, title_of(settings.prompt))).workspace)
+
+
+def _newest_run(one: Worktree) -> str:
+    """By what the newest of several worktrees is found: the names of runs begin with their time."""
+    return max(recorded_runs(one.tree), default="")
 
 
 def _ready(settings: Settings) -> list[Worktree]:
