@@ -6,8 +6,10 @@ import pytest
 
 from quintet.guard import Store, take
 from quintet.layout import start_snapshot
+from quintet.setup import run_branches
 from quintet.setup.restoring import restore
 from quintet.setup.run_branches import merged_worktrees
+from quintet.watch.runs.model import STOPPED, Run
 from quintet.workspace.creating import create
 from quintet.workspace.worktrees import Worktree
 from tests.workspace.repositories import TITLE, settings, sh
@@ -76,3 +78,14 @@ def test_commits_of_a_submodule_that_only_the_worktree_has_are_not_offered(check
     assert offered(made) == []
     sh(checkout / "part", f"{allow} fetch --quiet {made.tree}/part HEAD")
     assert offered(made) == ["a worktree whose branch is merged"]
+
+
+def test_a_run_goes_on_in_a_worktree_that_is_there_and_in_none_that_is_gone(
+    made: Worktree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = made.tree / ".tmp" / "20260101-000000-aaaaaa"
+    monkeypatch.setattr(run_branches, "run_folders", lambda _: [folder])
+    monkeypatch.setattr(run_branches, "read_run", lambda _: Run(status=STOPPED, resumable=True))
+    assert offered(made) == []
+    sh(made.project, f"rm -rf {made.top}")
+    assert offered(made) == ["a worktree without any work in it"]

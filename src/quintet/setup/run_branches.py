@@ -102,7 +102,7 @@ def _why_unneeded(worktree: Worktree, repository: Repository) -> str:
 
 
 def _can_go_on(worktree: Worktree) -> bool:
-    runs = [read_run(folder) for folder in run_folders(worktree.tree)[:1]]
+    runs = [read_run(folder) for folder in run_folders(worktree.tree)[:1]] if worktree.tree.is_dir() else []
     return any(run.status != PASS and run.resumable for run in runs)
 
 
