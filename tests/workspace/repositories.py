@@ -1,5 +1,6 @@
 """What the tests of worktrees share: shell lines, settings, and a stand-in for a kill."""
 
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from quintet import git
+from quintet import files, git
 from quintet.config import Settings
 from quintet.workspace.worktrees import Worktree
 
@@ -42,5 +43,13 @@ def kill_after(calls: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
         return call
 
-    for owner, name in ((git, "run"), (Worktree, "save"), (Worktree, "forget")):
+    writers = (
+        (git, "run"),
+        (Worktree, "save"),
+        (Worktree, "forget"),
+        (files, "write"),
+        (files, "copy"),
+        (shutil, "rmtree"),
+    )
+    for owner, name in writers:
         monkeypatch.setattr(owner, name, counted(getattr(owner, name)))

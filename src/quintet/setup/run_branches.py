@@ -18,7 +18,7 @@ from quintet.watch.runs.folders import find_run, project_run_folders, read_run, 
 from quintet.watch.runs.model import PASS
 from quintet.watch.runs.summary import task_title
 from quintet.workspace import merging
-from quintet.workspace.removing import remove
+from quintet.workspace.removing import begin_removal, remove
 from quintet.workspace.repository import Repository, repository_of
 from quintet.workspace.worktrees import Stage, Worktree, worktree_at, worktrees_of
 
@@ -37,7 +37,15 @@ def merge_run(project: Path, name: str | None, *, squash: bool, force: bool) -> 
 
 
 def discard_run(project: Path, name: str | None, *, force: bool) -> Worktree:
-    """Remove the worktree and the branch of a run; its archive is kept with the project."""
+    """Remove the worktree and the branch of a run; its archive is kept with the project.
+
+    A removal that was killed is completed first, and was what the user meant.
+    """
+    interrupted = [one for one in worktrees_of(project) if one.stage is Stage.REMOVING]
+    for one in interrupted:
+        _remove_again(one)
+    if interrupted and (name is None or worktree_at(find_run(project, name).parents[1]) is None):
+        return interrupted[-1]
     _, worktree = _find(project, name)
     _refuse_at_work(worktree)
     repository = repository_of(worktree.project)
@@ -113,6 +121,7 @@ def _remove_again(worktree: Worktree) -> None:
 
 
 def _remove(worktree: Worktree, repository: Repository) -> None:
+    worktree = begin_removal(worktree, repository, with_commits=True)
     for name in sessions_of(worktree.tree, list_terminals()):
         with suppress(ServerError):  # it went by itself
             end_session(name)

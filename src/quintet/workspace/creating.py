@@ -37,7 +37,8 @@ def create(settings: Settings, title: str) -> Worktree:
     """Make a worktree for the run of a task; RunError with one line where that cannot be done."""
     with _making(settings) as (repository, base):
         for one in worktrees_of(settings.wd):
-            if one.stage is not Stage.READY and not one.has_maker:
+            # where a run has been, its archive is moved first: discard and clean do that
+            if one.stage is not Stage.READY and not one.has_maker and not (one.tree / TMP).exists():
                 remove(one, repository)
         return _make(repository, settings, title, base)
 

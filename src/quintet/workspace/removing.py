@@ -10,10 +10,7 @@ from quintet.workspace.worktrees import Stage, Worktree
 
 def remove(worktree: Worktree, repository: Repository, *, with_commits: bool = False) -> None:
     """Remove a worktree, its folder and its branch. A branch that has got commits stays, unless `with_commits`."""
-    if worktree.stage is not Stage.REMOVING:
-        tip = repository.branch_commit(worktree.branch) if with_commits else ""
-        worktree = worktree.model_copy(update={"stage": Stage.REMOVING, "deletable_at": tip or worktree.start})
-        worktree.save()
+    worktree = begin_removal(worktree, repository, with_commits=with_commits)
     git.run(repository.top, "worktree", "remove", "--force", "--force", str(worktree.top), seconds=SECONDS, check=False)
     try:
         if worktree.top.exists():
@@ -23,3 +20,13 @@ def remove(worktree: Worktree, repository: Repository, *, with_commits: bool = F
     if repository.branch_commit(worktree.branch) == worktree.deletable_at:
         git.run(repository.top, "update-ref", "-d", f"refs/heads/{worktree.branch}", worktree.deletable_at)
     worktree.forget()
+
+
+def begin_removal(worktree: Worktree, repository: Repository, *, with_commits: bool) -> Worktree:
+    """Write down that a worktree is removed: from then on every start completes it."""
+    if worktree.stage is Stage.REMOVING:
+        return worktree
+    tip = repository.branch_commit(worktree.branch) if with_commits else ""
+    begun = worktree.model_copy(update={"stage": Stage.REMOVING, "deletable_at": tip or worktree.start})
+    begun.save()
+    return begun
