@@ -17,6 +17,7 @@ from quintet.config.load import (
     settings_as_json,
     settings_to_keep,
 )
+from quintet.config.table import WORKTREE
 from quintet.errors import RunError
 from quintet.layout import Workspace
 from quintet.loop.decide.prompts.texts import shipped_texts
@@ -49,12 +50,11 @@ def load_run_settings(
     workspace: Workspace | None = None
 
     def load(kept: Kept = NOTHING_KEPT) -> Loaded:
-        found = load_settings(config_file, env, flags, cwd, kept)
-        return replace(found, settings=in_workspace(found.settings, workspace))
+        return _placed(load_settings(config_file, env, flags, cwd, kept), workspace)
 
     loaded = load()
     workspace = choose(loaded.settings, names_task=loaded.origin["prompt"] in _BY_THE_USER)
-    loaded = replace(loaded, settings=in_workspace(loaded.settings, workspace))
+    loaded = _placed(loaded, workspace)
     if workspace is None:  # a new worktree: nothing goes on there
         return loaded
     record = _resumed_run(loaded.settings) or _last_run(loaded.settings)
@@ -73,6 +73,15 @@ def load_run_settings(
         file = config_file or find_config(env, flags, cwd)
         own = _warned(own, f"{file} has changed" if file else "the config file is gone", record, changed)
     return _with_kept_texts(own, record, kept)
+
+
+def _placed(loaded: Loaded, workspace: Workspace | None) -> Loaded:
+    """The settings of a run in a workspace, with a warning where the user wants another one than it has."""
+    warnings = loaded.warnings
+    if workspace and not workspace.is_worktree and loaded.settings.workspace_mode == WORKTREE:
+        told = f"the unfinished run works in {workspace.project} itself, and goes on there"
+        warnings = (*warnings, f"{told}; --no-resume begins a new one in a worktree")
+    return replace(loaded, settings=in_workspace(loaded.settings, workspace), warnings=warnings)
 
 
 def keep_settings(loaded: Loaded, record: RunRecord, *, anew: bool) -> None:
