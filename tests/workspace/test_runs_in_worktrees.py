@@ -190,3 +190,15 @@ def test_what_another_run_commits_meanwhile_stays_on_its_branch(project: Scripte
     assert project.git("log", "-1", "--format=%s", first) == "Later"
     assert {"quintet/new"} <= set(branches(project))
     assert "tester changed" not in output
+
+
+def test_an_unfinished_run_in_the_checkout_goes_on_there_and_that_is_told(project: Scripted) -> None:
+    project.script(building_story(think=0.3))
+    first = project.start("run", "--plain")
+    project.until_there("*/002-*")
+    first.kill()
+    first.wait()
+    code, output = project.call("run", "--plain", "--worktree")
+    assert code == 0, output
+    assert "goes on there; --no-resume begins a new one in a worktree" in output
+    assert (project.wd / "built.txt").exists()
