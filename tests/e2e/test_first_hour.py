@@ -97,6 +97,8 @@ def test_from_an_empty_project_to_a_commit(tmp_path: Path) -> None:
         config = me.project / "quintet.json"
         post = {"openspec_archive": True, "git_commit": True, "git_commit_comment": "Write the answer down"}
         config.write_text(json.dumps(json.loads(config.read_text()) | {"verify_cmd": VERIFY, "post_processing": post}))
+        git(me.project, "add", "--all")
+        git(me.project, "commit", "--quiet", "--message", "Set up Quintet")
         checks = {one["name"]: one["level"] for one in json.loads(me.do("doctor", "--json"))["checks"]}
         assert set(checks.values()) == {"ok"}, checks
         assert "The first prompt goes to analyst" in me.do("run", TASK, "--dry-run")
@@ -104,8 +106,13 @@ def test_from_an_empty_project_to_a_commit(tmp_path: Path) -> None:
 
         me.do("run", TASK, "--cleanup-on-exit")
         assert "PASS" in me.do("runs")
+        assert not (me.project / "answer.txt").exists(), "the run has a worktree of its own"
+        assert "+1 -0  answer.txt" in me.do("diff", "--stat")
+        me.do("merge")
         assert (me.project / "answer.txt").read_text() == "42\n"
         assert list((me.project / "openspec/changes/archive").glob(f"*-{CHANGE}"))
         assert git(me.project, "log", "-1", "--format=%s") == "Write the answer down"
         assert git(me.project, "status", "--porcelain") == ""
+        me.do("discard")
+        assert git(me.project, "branch", "--format=%(refname:short)") == "main"
         assert living_in(me.home) == {}

@@ -213,7 +213,7 @@ def _digests(entries: dict[str, Entry]) -> dict[str, str]:
 
 
 def _own_files(snapshot: Snapshot) -> dict[str, str]:
-    """The bytes of the repository's own files, without the index, which git writes anew where nothing has changed."""
+    """The digests of the repository's own files in a snapshot, without the index, which git writes anew."""
     return {name: digest for name, digest in _digests(snapshot.git).items() if name != "git/index"}
 
 
