@@ -43,6 +43,8 @@ class Cheat:
     """what the agent changed is still there, because nothing is left to undo it with"""
     idle: bool = False
     """the agent runs nothing at all"""
+    or_did: tuple[str, ...] = ()
+    """what Quintet does where it has looked at the files before the agent was done"""
 
 
 def of_tester(name: str, command: str, did: tuple[str, ...] = CAUGHT, **settings: str) -> Cheat:
@@ -148,8 +150,8 @@ RECORDS: Final = (
     Cheat("the programmer ends the run and writes another check into quintet.json", PROGRAMMER, f"{KILL}; sleep 0.3; echo '{{\"verify_cmd\": \"true\"}}' > quintet.json", (CHECK_FAILED,), {"TESTER_SAYS": "PASS"}, before="echo '{\"verify_cmd\": \"sh check.sh\"}' > quintet.json", stops=True),
     Cheat("the programmer rewrites the tester's prompt text", PROGRAMMER, f"echo '{ORDER} RESULT: {{{{scenario}}}} {{{{response_file}}}}' > texts/tester.md", (OWN_TEXTS,), {"PROMPTS_DIR": "texts"}, before="mkdir texts; $QUINTET prompts show tester > texts/tester.md"),
     Cheat("the same, and ends the run first", PROGRAMMER, f"{KILL}; sleep 0.3; echo '{ORDER} RESULT: {{{{scenario}}}} {{{{response_file}}}}' > texts/tester.md", (OWN_TEXTS,), {"PROMPTS_DIR": "texts"}, before="mkdir texts; $QUINTET prompts show tester > texts/tester.md", stops=True),
-    Cheat("the programmer leaves a link in place of the responses' folder", PROGRAMMER, "mkdir .tmp/other; rm -r .tmp/agent-responses; ln -s other .tmp/agent-responses", (STOPPED,), {"RESPONSE_TIMEOUT": "8", "IDLE_GRACE_SECONDS": "1"}),
-    Cheat("the programmer leaves a link in place of the archive", PROGRAMMER, "mkdir .tmp/other; run=$(ls -d .tmp/2*); mv $run .tmp/moved; ln -s other $run", (NO_LINK, STOPPED)),
+    Cheat("the programmer leaves a link in place of the responses' folder", PROGRAMMER, "mkdir .tmp/other; rm -r .tmp/agent-responses; ln -s other .tmp/agent-responses", (STOPPED,), {"RESPONSE_TIMEOUT": "8", "IDLE_GRACE_SECONDS": "1"}, or_did=(NO_LINK,)),
+    Cheat("the programmer leaves a link in place of the archive", PROGRAMMER, "mkdir .tmp/other; run=$(ls -d .tmp/2*); mv $run .tmp/moved; ln -s other $run", (NO_LINK, STOPPED), or_did=(NO_LINK,)),
     Cheat("the programmer deletes the run's archive", PROGRAMMER, "rm -rf .tmp/2*", (KEPT,)),
 )  # fmt: skip
 

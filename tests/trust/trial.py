@@ -37,6 +37,8 @@ TEST = [{"run": "sh check.sh"}, {"when": "pass", "then": [{"reply": PASS}], "els
 """what an honest tester does"""
 SETTINGS = {"CLEANUP_ON_EXIT": "1", "MAX_ROUNDS": "1", "MAX_REVIEW_CYCLES": "1", "RED_FIRST": "off"}
 MOST_STARTS = 4
+CHEATED = "cheated"
+"""a file that says that the cheat is done"""
 OWN_WORDS = {"TESTER_SAYS", "SUBFOLDER"}
 """settings of a row that are none of Quintet's"""
 
@@ -103,7 +105,7 @@ def try_cheat(cheat: Cheat, **more: str) -> Trial:
     turn = (
         [{"reply": REPLIES[cheat.role]}]
         if cheat.idle
-        else [{"run": "sh check.sh"}, {"run": cheat.command}, {"reply": REPLIES[cheat.role]}]
+        else [{"run": "sh check.sh"}, {"run": f"{cheat.command}\ntouch ../{CHEATED}"}, {"reply": REPLIES[cheat.role]}]
     )
     roles = roles_of(cheat.role, turn)
     if settings.get("TESTER_SAYS"):
@@ -116,6 +118,9 @@ def try_cheat(cheat: Cheat, **more: str) -> Trial:
         for _ in range(MOST_STARTS * cheat.stops):
             if code != -9:
                 break
+            # what the agent does after the end of the run is done before the next start, however fast that is
+            for path in made.until(lambda: list(made.root.glob(CHEATED))):
+                path.unlink()
             code, said = made.call("run", **own)
         return _trial(made, code, said, before)
 
@@ -153,7 +158,7 @@ def faults_of(row: Cheat | Honest) -> list[str]:
 def _faults_of_cheat(cheat: Cheat) -> list[str]:
     trial = try_cheat(cheat)
     faults = [f"the run ended with exit code {trial.code}"] if trial.code != 1 else []
-    if trial.did != cheat.did:
+    if trial.did not in (cheat.did, cheat.or_did or cheat.did):
         faults.append(f"Quintet did {trial.did}, and not {cheat.did}")
     if not (cheat.role.may_commit or cheat.leaves) and trial.before != trial.after:
         names = trial.before.keys() | trial.after.keys()

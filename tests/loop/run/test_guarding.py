@@ -506,3 +506,35 @@ def test_turns_that_change_nothing_share_one_snapshot(project: Project) -> None:
     (first, inode), (second, other) = seen
     assert (first, second) == ("turn-1-1-programmer_review", "turn-1-1-tester")
     assert inode == other
+
+
+@pytest.mark.parametrize(
+    "names", [["turn-*.json"], ["turn-*.json", "contents"], ["turn-*.json", "contents", "table-*"]]
+)
+def test_damaged_snapshots_do_not_switch_the_guard_off(project: Project, names: list[str]) -> None:
+    kill_in(project, TESTER, 5, edit(project))
+    for name in names:
+        for path in snapshots(project).glob(name):
+            path.write_text("x\n")
+    done = project.run(MAX_ROUNDS="1")
+    assert done.code == 1, done.text
+    (event,) = project.events("guard_violation")
+    assert (event["role"], event["unknown"], event["serious"]) == ("tester", True, True)
+    assert project.events("test_judged")[-1]["verdict"] == "FAIL"
+    assert "are not guarded" not in done.text
+
+
+def test_an_agent_that_damages_the_snapshots_is_guarded_in_later_turns_too(project: Project) -> None:
+    def damage() -> None:
+        for path in snapshots(project).iterdir():
+            if path.is_file():
+                path.write_text("x\n")
+        edit(project)()
+
+    project.stub.script[TESTER] = acting(PASS, damage, edit(project, text="mended again\n"))
+    done = project.run(MAX_ROUNDS="2")
+    assert done.code == 1, done.text
+    assert "put aside as guard-damaged-1" in done.text
+    assert "are not guarded" not in done.text
+    assert project.events("guard_violation")[-1]["undone"]
+    assert [event["verdict"] for event in project.events("test_judged")][-1] == "FAIL"

@@ -4,7 +4,7 @@ import itertools
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from quintet import files, git
 from quintet.config import Settings
-from quintet.errors import GitError, NotGuarded
+from quintet.errors import GitError, NotGuarded, TooLarge
 from quintet.guard import (
     Area,
     Change,
@@ -217,11 +217,27 @@ class TreeGuard:
             # a prompt is sent only when there is a snapshot: somebody has removed it since
             self._lost = self._before is None and is_sent
             if self._before is None:
-                self._before = self._keep_left(self._snapshots, name) or self._take(self._snapshots, name)
+                self._before = self._keep_left(self._snapshots, name) or self._take_anew(self._snapshots, name)
             self._last = self._before
             for old in self._folder.glob(f"{_TURN}*"):
                 if not old.name.startswith(f"{name}."):
                     old.unlink()
+
+    def _take_anew(self, snapshots: Store, name: str) -> Snapshot:
+        """Take a snapshot, in a new store where somebody has damaged this one: agents do not switch the guard off."""
+        try:
+            return self._take(snapshots, name)
+        except TooLarge:
+            raise
+        except (NotGuarded, OSError) as error:
+            aside = next(path for number in itertools.count(1) if not (path := _aside(self._folder, number)).exists())
+            self._store.warn(f"{error}; the snapshots are put aside as {aside.name}, and a new one is taken")
+            snapshots.close()
+            with suppress(FileNotFoundError):
+                self._folder.rename(aside)
+            self._last = self._left = None
+            self._snapshots = Store(self._folder)
+            return self._take(self._snapshots, name)
 
     def _keep_left(self, snapshots: Store, name: str) -> Snapshot | None:
         """Let the turn begin with what the last one has left: what has changed since counts as done in it.
@@ -249,9 +265,9 @@ class TreeGuard:
         """Compare the project with the snapshot of a step, and undo what its role may not change."""
         snapshots, before, is_known = self._snapshots, self._before, False
         self._left, self._left_unchanged = None, False
-        if snapshots is None or before is None:
-            return None
         earlier = found = self._noted()
+        if snapshots is None or before is None:
+            return self._unknown(step, earlier) if self._lost and self._settings.guard == "restore" else None
         with self._guarding(f"what {step.role} has changed in this turn is not known"):
             self._last = look(before, snapshots)
             changes = compare(before, self._last)
@@ -262,10 +278,12 @@ class TreeGuard:
             is_undone = split.forbidden and self._settings.guard == "restore"
             self._left = self._last if self._last.complete and not is_undone else None
             self._left_unchanged = not changes
-        if is_known or self._settings.guard != "restore":
-            return found
-        unknown = earlier or GuardViolation(step=step.key, role=step.role.name)
-        return unknown.model_copy(update={"undone": False, "serious": True, "unknown": True})
+        return found if is_known or self._settings.guard != "restore" else self._unknown(step, earlier)
+
+    def _unknown(self, step: Ask, earlier: GuardViolation | None) -> GuardViolation:
+        """Nobody can tell what a role has changed: its verdict is taken as negative."""
+        found = earlier or GuardViolation(step=step.key, role=step.role.name)
+        return found.model_copy(update={"undone": False, "serious": True, "unknown": True})
 
     def done(self, step: Ask) -> None:
         """The outcome of the step is saved: its snapshot is still needed if it is one of what the step has left."""
@@ -275,7 +293,7 @@ class TreeGuard:
                 snapshot.replace(self._left_file)
             for path in (snapshot, self._note):
                 path.unlink(missing_ok=True)
-        self._name, self._before, self._left_at = "", None, self._store.state
+        self._name, self._before, self._lost, self._left_at = "", None, False, self._store.state
 
     def _take(self, snapshots: Store, name: str) -> Snapshot:
         return take(self._settings.workspace.tree, snapshots, name, self._protect, skip=self._skip, cache=self._last)
@@ -383,6 +401,10 @@ class TreeGuard:
                 else "the project is in no git repository"
             )
             self._store.warn(f"the roles are not guarded, and nothing that they change is undone: {reason}")
+
+
+def _aside(folder: Path, number: int) -> Path:
+    return folder.with_name(f"{folder.name}-damaged-{number}")
 
 
 def _told(change: Change) -> GuardedChange:
