@@ -80,6 +80,8 @@ class TreeGuard:
         """that turn has changed nothing: its own snapshot is one of what it has left"""
         self._left_at: State | None = None
         """the state of the run when that turn was done"""
+        self._was_guarded = False
+        """the run has taken snapshots before: where that fails now, somebody has seen to it"""
         self._lost = False
         """the snapshot of the current turn is gone: what its role did before is not known"""
         self._resumed = False
@@ -100,6 +102,7 @@ class TreeGuard:
                     self._finish(Store(folder))
             self._snapshots = Store(self._folder)
             self._last = self._take(self._snapshots, self._start_snapshot.stem)
+        self._was_guarded = self._is_on
         if not self._is_on:
             shutil.rmtree(self._folder, ignore_errors=True)
             return
@@ -118,6 +121,7 @@ class TreeGuard:
         """When a saved run goes on: complete an undo that was interrupted, and say what has changed since."""
         if self._settings.guard == "off":
             return
+        self._was_guarded = any(self._folder.glob("*.json"))
         with self._guarding():
             self._snapshots = Store(self._folder)
             self._finish(self._snapshots)
@@ -227,9 +231,9 @@ class TreeGuard:
         """Take a snapshot, in a new store where somebody has damaged this one: agents do not switch the guard off."""
         try:
             return self._take(snapshots, name)
-        except TooLarge:
-            raise
         except (NotGuarded, OSError) as error:
+            if isinstance(error, TooLarge) or not self._was_guarded:
+                raise
             aside = next(path for number in itertools.count(1) if not (path := _aside(self._folder, number)).exists())
             self._store.warn(f"{error}; the snapshots are put aside as {aside.name}, and a new one is taken")
             snapshots.close()
@@ -267,7 +271,8 @@ class TreeGuard:
         self._left, self._left_unchanged = None, False
         earlier = found = self._noted()
         if snapshots is None or before is None:
-            return self._unknown(step, earlier) if self._lost and self._settings.guard == "restore" else None
+            is_known = not (self._lost and self._was_guarded)
+            return None if is_known or self._settings.guard != "restore" else self._unknown(step, earlier)
         with self._guarding(f"what {step.role} has changed in this turn is not known"):
             self._last = look(before, snapshots)
             changes = compare(before, self._last)
