@@ -30,6 +30,15 @@ LEAVES = {
 }
 """modules that all may import, and that import only each other"""
 SERVER_LEAVES = {"server.events", "server.names", "server.refusals", "server.state_folder"}
+RUNS_AS_SEEN = {
+    "api",
+    "loop.journal",
+    "loop.decide.evidence",
+    "loop.decide.state",
+    "loop.decide.task",
+    "loop.record",
+    "workspace.worktrees",
+}
 MAY_IMPORT: dict[str, set[str]] = {
     "api": set(),
     "config": {"providers.registry"},
@@ -47,24 +56,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "server.terminal": {"api", "providers", "sandbox", "server.tmux", *SERVER_LEAVES},
     "server.http": {"api", "providers", "server.profiles", "server.terminal", "server.tmux.errors", *SERVER_LEAVES},
     "setup": {"api", "config", "guard", "loop", "providers", "sandbox", "server", "watch", "workspace"},
-    "watch": {
-        "api",
-        "loop.journal",
-        "loop.decide.evidence",
-        "loop.decide.state",
-        "loop.decide.task",
-        "loop.record",
-        "workspace.worktrees",
-    },
-    "watch.runs": {
-        "api",
-        "loop.journal",
-        "loop.decide.evidence",
-        "loop.decide.state",
-        "loop.decide.task",
-        "loop.record",
-        "workspace.worktrees",
-    },
+    "watch": RUNS_AS_SEEN,
+    "watch.runs": RUNS_AS_SEEN,
     "watch.report": {"loop.journal", "watch.runs"},
     "watch.dashboard": {"loop.journal", "loop.record", "watch.runs", "workspace.worktrees"},
     "watch.console": {"loop.journal", "watch.runs"},

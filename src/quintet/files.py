@@ -9,6 +9,7 @@ Every function raises OSError, with the full path as its file name.
 
 import contextlib
 import errno
+import fcntl
 import os
 import secrets
 import shutil
@@ -88,6 +89,15 @@ def open_to_keep(path: Path) -> int:
     """A handle of a private file, to lock and to write; it is made where it is not there. A link is refused."""
     with _parent(path, path.parent) as (folder, name):
         return _open_file(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, folder)
+
+
+def try_lock(handle: int, *, shared: bool = False) -> bool:
+    """Lock an open file or folder without waiting, alone or with others; False where somebody else has it."""
+    try:
+        fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 @contextmanager

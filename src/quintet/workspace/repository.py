@@ -1,6 +1,5 @@
 """The repository that worktrees are made in: where it is, one process at a time, and its branches."""
 
-import fcntl
 import os
 import time
 from collections.abc import Iterator
@@ -9,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from quintet import git
+from quintet import files, git
 from quintet.errors import GitError, RunError
 
 SECONDS: Final = 600.0
@@ -59,21 +58,13 @@ class Repository:
         handle = os.open(self.common, os.O_RDONLY)
         try:
             deadline = time.monotonic() + _WAIT_SECONDS
-            while not _try(handle):
+            while not files.try_lock(handle):
                 if time.monotonic() > deadline:
                     raise RunError(f"{self.common}: another process makes a worktree there; try again when it is done")
                 time.sleep(_PAUSE)
             yield
         finally:
             os.close(handle)
-
-
-def _try(handle: int) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def repository_of(project: Path) -> Repository:

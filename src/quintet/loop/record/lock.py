@@ -1,6 +1,5 @@
 """One run per directory."""
 
-import fcntl
 import os
 import time
 from collections.abc import Iterator
@@ -26,7 +25,7 @@ def directory_lock(wd: Path) -> Iterator[None]:
 
     A run signs, so that others can name it and stop it.
     """
-    with _holding(wd, fcntl.LOCK_EX):
+    with _holding(wd):
         sign(wd)
         yield
 
@@ -34,19 +33,19 @@ def directory_lock(wd: Path) -> Iterator[None]:
 @contextmanager
 def no_run(wd: Path) -> Iterator[None]:
     """Let no run begin in a directory until the block ends; several processes may ask for it at once."""
-    with _holding(wd, fcntl.LOCK_SH):
+    with _holding(wd, shared=True):
         yield
 
 
 @contextmanager
-def _holding(wd: Path, kind: int) -> Iterator[None]:
+def _holding(wd: Path, *, shared: bool = False) -> Iterator[None]:
     try:
         descriptor = os.open(wd, os.O_RDONLY)
     except OSError as error:
         raise RunError(f"{wd}: cannot be read ({error.strerror})") from None
     try:
         tries = 1
-        while not _try(descriptor, kind):
+        while not files.try_lock(descriptor, shared=shared):
             if tries == _TRIES:
                 raise RunError(f"{wd}: another run is at work here ({_told(wd)}); {program()} stop ends it")
             tries += 1
@@ -63,17 +62,9 @@ def is_locked(wd: Path) -> bool:
     except OSError:
         return False
     try:
-        return not _try(descriptor, fcntl.LOCK_SH)
+        return not files.try_lock(descriptor, shared=True)
     finally:
         os.close(descriptor)
-
-
-def _try(descriptor: int, kind: int) -> bool:
-    try:
-        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def sign(wd: Path) -> None:

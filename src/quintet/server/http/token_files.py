@@ -130,7 +130,7 @@ def _read(path: Path, url: str) -> str:
     """The token in a file, where its server runs."""
     try:
         with _opened(path) as descriptor:
-            if not _is_locked(descriptor):
+            if files.try_lock(descriptor, shared=True):
                 return ""
             content = json.loads(os.read(descriptor, _MOST_BYTES))
         token = content["token"] if content["url"] == url else ""
@@ -166,17 +166,9 @@ def _is_sendable(token: str) -> bool:
     return token.isascii() and token.isprintable()
 
 
-def _is_locked(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    return False
-
-
 def _remove_stale(folder: Path) -> None:
     """Remove the files of servers that were killed."""
     for path in folder.glob("*.json"):
         with suppress(OSError, ServerError), _opened(path) as descriptor:
-            if not _is_locked(descriptor):
+            if files.try_lock(descriptor, shared=True):
                 path.unlink()
