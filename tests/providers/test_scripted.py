@@ -11,9 +11,9 @@ import pytest
 from quintet.api.status import FailureKind, TerminalStatus
 from quintet.errors import ConfigError
 from quintet.providers.base import Launch, RecordedFailure, TurnRecord
+from quintet.providers.keyboard import Keyboard
 from quintet.providers.registry import find_provider, provider_names
 from quintet.providers.screen import Screen
-from quintet.providers.scripted.keyboard import Keyboard
 from quintet.providers.scripted.provider import PROVIDER
 from quintet.providers.scripted.response_file import response_path
 from quintet.providers.scripted.scenario import RoleScript, load_role_script
@@ -154,6 +154,15 @@ def test_pastes_in_any_pieces() -> None:
         keyboard = Keyboard()
         pieces = [data[start : start + size] for start in range(0, len(data), size)]
         assert [event for piece in pieces for event in keyboard.feed(piece)] == wanted
+
+
+def test_an_arrow_is_one_key_and_an_escape_waits_for_what_may_follow() -> None:
+    keyboard = Keyboard()
+    assert list(keyboard.feed(b"a\x1b[1;5Ab")) == [("key", "a"), ("key", "\x1b[1;5A"), ("key", "b")]
+    assert list(keyboard.feed(b"\x1b")) == []
+    assert keyboard.waits
+    assert list(keyboard.flush()) == [("key", "\x1b")]
+    assert list(keyboard.feed(b"\x1by")) == [("key", "\x1b"), ("key", "y")]
 
 
 @pytest.mark.parametrize(

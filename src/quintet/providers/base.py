@@ -99,6 +99,8 @@ class TurnRecord:
     """False where the agent may still go on; then its screen shows work"""
     typed: bool = False
     """whether another prompt came after the first one since the position: somebody typed it in the terminal"""
+    note: str = ""
+    """why a turn that goes on may take long, where that is known"""
 
 
 @dataclass(frozen=True)

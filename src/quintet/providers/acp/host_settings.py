@@ -1,4 +1,4 @@
-"""What the host program is told at its start: a JSON file in the terminal's folder, written by `launch.py`.
+"""What the host program is told at its start: a JSON file in the terminal's folder, written by the launch.
 
 The host loads this module, so that it imports nothing but the standard library.
 """

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from quintet.api.status import FailureKind
 from quintet.providers.base import RecordedFailure, TurnRecord
+from quintet.providers.failure_words import failure_kind
 from quintet.providers.json_lines import as_object, json_object, text_in
 from quintet.providers.reset_times import LIMITS, reset_time
 from quintet.tokens import TokenCount, recorded_tokens
@@ -19,18 +20,6 @@ _BEGIN = frozenset({"task_started", "turn_started"})
 _END = frozenset({"task_complete", "turn_complete"})
 _SILENT: Final = RecordedFailure(FailureKind.OTHER, "the turn has ended without an answer")
 """some releases do not write down why a turn failed"""
-# an empty account is no limit that ends by itself
-_KINDS: Final = (
-    (("quota", "insufficient"), FailureKind.OTHER),
-    (("usage_limit", "usage limit"), FailureKind.USAGE_LIMIT),
-    (
-        ("status: 429", "status 429", 'code": 429', "too many requests", "rate limit", "rate_limit"),
-        FailureKind.RATE_LIMIT,
-    ),
-    (("unauthorized", "status 401", "refresh token", "sign in", "log in"), FailureKind.LOGIN),
-    (("server_error", "overloaded", "status 5", "high demand"), FailureKind.SERVER_ERROR),
-    (("stream", "connection", "retry limit", "too_many_failed"), FailureKind.CONNECTION),
-)
 
 
 @dataclass(frozen=True)
@@ -142,6 +131,5 @@ def _total(payload: dict[str, Any]) -> TokenCount | None:
 def _reason(error: dict[str, Any], said_at: float) -> RecordedFailure:
     """Why a turn failed; Codex's own words name the time of a reset."""
     text = " ".join((text_in(error, "message") or "the turn has failed").split())
-    hints = f"{json.dumps(error.get('codex_error_info'))} {text}".lower()
-    kind = next((name for words, name in _KINDS if any(word in hints for word in words)), FailureKind.OTHER)
+    kind = failure_kind(f"{json.dumps(error.get('codex_error_info'))} {text}")
     return RecordedFailure(kind, text, reset_time(text, said_at) if kind in LIMITS else None)

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from quintet.errors import QuintetError
+from quintet.providers.keyboard import Keyboard, raw_terminal
 from quintet.providers.scripted import screen_marks
-from quintet.providers.scripted.keyboard import Keyboard, raw_terminal
 from quintet.providers.scripted.response_file import response_path, write_response
 from quintet.providers.scripted.scenario import Action, RoleScript, load_role_script
 

@@ -1,22 +1,19 @@
 """How the server drives the scripted agent."""
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
-from quintet.actions import ActionKind, TurnActions, action, bounded
-from quintet.api.status import FailureKind, TerminalStatus
+from quintet.actions import TurnActions
+from quintet.api.status import TerminalStatus
 from quintet.errors import ConfigError, ServerError
-from quintet.providers.base import Dialog, Launch, LaunchPlan, Provider, RecordedFailure, TurnRecord
-from quintet.providers.json_lines import as_object, json_object, text_in
+from quintet.providers.base import Dialog, Launch, LaunchPlan, Provider, TurnRecord
 from quintet.providers.registration import Registration
-from quintet.providers.reset_times import LATEST
 from quintet.providers.screen import Screen
 from quintet.providers.scripted import SCENARIO_VARIABLE, SCRIPTED, screen_marks
 from quintet.providers.scripted.scenario import load_role_script
+from quintet.providers.turn_events import read_events, read_turn, read_turn_actions, record_size
 from quintet.roles import ROLES
-from quintet.tokens import TokenCount, recorded_tokens
 
 RECORD: Final = "record.jsonl"
 
@@ -89,70 +86,21 @@ class ScriptedProvider(Provider):
         return "\n".join(answers[-1]).strip() if answers else ""
 
     def record_position(self, folder: Path) -> int:
-        try:
-            return (folder / RECORD).stat().st_size
-        except FileNotFoundError:
-            return 0
+        return record_size(folder / RECORD)
 
     def has_record(self, folder: Path) -> bool:
         return (folder / RECORD).exists()
 
     def read_actions(self, folder: Path, since: int) -> TurnActions | None:
-        found: TurnActions | None = None
-        for event in _events(folder / RECORD, since):
-            kind, code = text_in(event, "kind"), event.get("exit_code")
-            if event.get("event") == "begin":
-                found = TurnActions()
-            elif event.get("event") == "action" and found is not None and kind in set(ActionKind):
-                done = action(ActionKind(kind), text_in(event, "text"), code if type(code) is int else None)
-                found += bounded([done])
-        return found
+        return read_turn_actions(folder / RECORD, since)
 
     def read_record(self, folder: Path, since: int) -> TurnRecord | None:
-        found: TurnRecord | None = None
-        for event in _events(folder / RECORD, since):
-            if event.get("event") == "begin":
-                found = TurnRecord(ended=False, typed=found is not None)
-            elif event.get("event") == "end" and found is not None:
-                found = TurnRecord(True, text_in(event, "reply"), _failure(event), _usage(event), typed=found.typed)
-        return found
-
-
-def _events(record: Path, since: int) -> list[dict[str, Any]]:
-    """The whole lines of a record after a position; none where there is no record."""
-    try:
-        with record.open("rb") as file:
-            file.seek(since)
-            return [json_object(line) for line in file.read().split(b"\n")[:-1]]
-    except FileNotFoundError:
-        return []
+        return read_turn(folder / RECORD, since)
 
 
 def _turns_begun(record: Path) -> int:
-    try:
-        lines = record.read_bytes().splitlines()
-    except FileNotFoundError:
-        return 0
-    # the last line may be torn: its writer was killed
-    numbers = (json_object(line).get("turn") for line in reversed(lines))
-    return next((number for number in numbers if type(number) is int), 0)
-
-
-def _failure(event: Mapping[str, Any]) -> RecordedFailure | None:
-    failed = event.get("failed")
-    if not isinstance(failed, dict):
-        return None
-    kind, ends = text_in(failed, "kind"), failed.get("resets_at")
-    return RecordedFailure(
-        FailureKind(kind) if kind in set(FailureKind) else FailureKind.OTHER,
-        text_in(failed, "text"),
-        ends if isinstance(ends, float) and 0.0 <= ends < LATEST else None,
-    )
-
-
-def _usage(event: Mapping[str, Any]) -> TokenCount | None:
-    usage = as_object(event.get("usage"))
-    return recorded_tokens(*map(usage.get, ("input_tokens", "cached_tokens", "output_tokens"))) if usage else None
+    numbers = [number for event in read_events(record) if type(number := event.get("turn")) is int]
+    return numbers[-1] if numbers else 0
 
 
 PROVIDER: Final = ScriptedProvider()

@@ -2,6 +2,7 @@
 
 import codecs
 import os
+import re
 import termios
 import tty
 from collections.abc import Iterator
@@ -10,6 +11,11 @@ from typing import Any, Final
 
 PASTE_BEGINS: Final = b"\x1b[200~"
 PASTE_ENDS: Final = b"\x1b[201~"
+ESCAPE: Final = "\x1b"
+_SEQUENCE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|O[ -~])")
+"""an arrow, a function key and their like"""
+_BEGUN = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*|O)?")
+_LONGEST_SEQUENCE: Final = 32
 
 
 @contextmanager
@@ -30,7 +36,7 @@ def raw_terminal(descriptor: int) -> Iterator[None]:
 
 
 class Keyboard:
-    """Bytes in, events out: `("key", character)` and `("paste", text)`."""
+    """Bytes in, events out: `("key", character)` and `("paste", text)`. An arrow is one key of several characters."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -49,11 +55,27 @@ class Keyboard:
             elif self._rest.startswith(PASTE_BEGINS):
                 self._rest = self._rest[len(PASTE_BEGINS) :]
                 self._paste = bytearray()
-            elif PASTE_BEGINS.startswith(self._rest):
-                return  # more of it is on its way
+            elif sequence := _SEQUENCE.match(self._rest):
+                self._rest = self._rest[sequence.end() :]
+                yield "key", sequence[0].decode("ascii")
+            elif _BEGUN.fullmatch(self._rest) and len(self._rest) < _LONGEST_SEQUENCE:
+                return  # more of it may be on its way
             else:
-                byte, self._rest = self._rest[:1], self._rest[1:]
-                yield from (("key", character) for character in self._decoder.decode(byte))
+                yield from self._read_keys(1)
+
+    @property
+    def waits(self) -> bool:
+        """Whether an Escape was pressed, or a sequence that begins with one has begun."""
+        return bool(self._rest) and self._paste is None
+
+    def flush(self) -> Iterator[tuple[str, str]]:
+        """Nothing has followed: what waits was keys."""
+        if self.waits:
+            yield from self._read_keys(len(self._rest))
+
+    def _read_keys(self, size: int) -> Iterator[tuple[str, str]]:
+        data, self._rest = self._rest[:size], self._rest[size:]
+        yield from (("key", character) for character in self._decoder.decode(data))
 
     def _read_paste(self, paste: bytearray) -> str | None:
         end = self._rest.find(PASTE_ENDS)

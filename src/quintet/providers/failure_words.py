@@ -1,0 +1,24 @@
+"""What kept a turn from its answer, found by the words of an error."""
+
+from typing import Final
+
+from quintet.api.status import FailureKind
+
+# an empty account is no limit that ends by itself
+_KINDS: Final = (
+    (("quota", "insufficient"), FailureKind.OTHER),
+    (("usage_limit", "usage limit"), FailureKind.USAGE_LIMIT),
+    (
+        ("status: 429", "status 429", 'code": 429', "too many requests", "rate limit", "rate_limit"),
+        FailureKind.RATE_LIMIT,
+    ),
+    (("unauthorized", "status 401", "refresh token", "sign in", "log in"), FailureKind.LOGIN),
+    (("server_error", "overloaded", "status 5", "high demand"), FailureKind.SERVER_ERROR),
+    (("stream", "connection", "retry limit", "too_many_failed"), FailureKind.CONNECTION),
+)
+
+
+def failure_kind(text: str) -> FailureKind:
+    """The kind of failure that an error's text tells of."""
+    hints = text.lower()
+    return next((kind for words, kind in _KINDS if any(word in hints for word in words)), FailureKind.OTHER)
