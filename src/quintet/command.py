@@ -45,16 +45,21 @@ def run(
     timeout: float,
     env: Mapping[str, str] | None = None,
     shield: Shield = contextlib.nullcontext,
+    *,
+    given: bytes = b"",
 ) -> Outcome:
     """Run a shell line (a text) or a program (a list) in a process group of its own, and wait for it.
 
-    The shield keeps signals away from the start: one in its middle would leave a process that nobody ends.
+    It reads what is `given` from its standard input. The shield keeps signals away from the start: one in its middle
+    would leave a process that nobody ends.
     """
     with contextlib.ExitStack() as files:
         try:
-            output = files.enter_context(tempfile.TemporaryFile())
+            output, standard_input = (files.enter_context(tempfile.TemporaryFile()) for _ in range(2))
+            standard_input.write(given)
+            standard_input.seek(0)
         except OSError as error:
-            return Outcome(NOT_FOUND, f"there is no room for the output of a command ({error.strerror})")
+            return Outcome(NOT_FOUND, f"there is no room for the input and output of a command ({error.strerror})")
         process = None
         try:
             with shield():
@@ -63,7 +68,7 @@ def run(
                     shell=isinstance(command, str),
                     cwd=cwd,
                     env={**os.environ, **(env or {})},
-                    stdin=subprocess.DEVNULL,
+                    stdin=standard_input,
                     stdout=output,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,

@@ -304,6 +304,18 @@ class Settings:
     )
     ntfy_topic: str = _row("notifications.ntfy_topic", Text(), "", "ntfy topic that gets notifications")
     ntfy_url: str = _row("notifications.ntfy_url", Url(), "https://ntfy.sh", "ntfy server, by default the public one")
+    notify_webhook: str = _row(
+        "notifications.webhook", Url(), "", "address that gets each notification as JSON, in a POST request"
+    )
+    notify_secret_file: str = _row(
+        "notifications.secret_file",
+        PathText(may_be_empty=True),
+        "",
+        "a file with the secret that signs what goes to the webhook, in the header `X-Quintet-Signature`",
+    )
+    notify_cmd: str = _row(
+        "notifications.command", Text(), "", "a command that gets each notification as JSON on its standard input"
+    )
     progress_seconds: float = _row(
         "progress_seconds",
         Seconds(),

@@ -51,7 +51,7 @@ class RunStore:
         self._copied = digest_of(settings.state_file) if owns_state_file else ""
         """the digest of what this run wrote to the state file last"""
         self._written = self._look()
-        self.notifier = Notifier(settings, self.warn)
+        self.notifier = Notifier(settings, state.run_id, self.warn)
 
     def fold(self, step: Step, outcome: Outcome) -> None:
         """Fold an outcome into the state, save it, and tell of what was decided."""
