@@ -48,7 +48,8 @@ DEFAULTS = {
     "handoff.strict_file_handoff": True, "handoff.idle_grace_seconds": 30, "handoff.response_timeout": 1800,
     "handoff.max_file_reminders": 1, "handoff.auto_accept_permissions": False, "handoff.permissions": "unattended",
     "post_processing.openspec_archive": False, "post_processing.git_commit": False,
-    "post_processing.git_commit_comment": "", "notifications.ntfy_topic": "",
+    "post_processing.git_commit_comment": "",
+    "post_processing.push": "", "post_processing.pull_request": "off", "notifications.ntfy_topic": "",
     "notifications.ntfy_url": "https://ntfy.sh",
     "notifications.webhook": "", "notifications.secret_file": "", "notifications.command": "",
     "cleanup_on_exit": False, "resume": None,
@@ -66,7 +67,8 @@ VARIABLES = {
     "REVIEW_EVIDENCE_MIN_MATCH", "CONDENSE_CROSS_PHASE", "MAX_CROSS_PHASE_LINES", "CONDENSE_UPSTREAM_ON_REPEAT",
     "CONDENSE_EXPLORE_ON_REPEAT", "CONDENSE_REVIEW_FEEDBACK", "MAX_FEEDBACK_LINES", "MAX_TEST_EVIDENCE_LINES",
     "STRICT_FILE_HANDOFF", "IDLE_GRACE_SECONDS", "RESPONSE_TIMEOUT", "MAX_FILE_REMINDERS", "AUTO_ACCEPT_PERMISSIONS",
-    "POST_OPENSPEC_ARCHIVE", "POST_GIT_COMMIT", "POST_GIT_COMMIT_COMMENT", "NTFY_TOPIC", "NTFY_URL",
+    "POST_OPENSPEC_ARCHIVE", "POST_GIT_COMMIT", "POST_GIT_COMMIT_COMMENT", "POST_PUSH", "POST_PR",
+    "NTFY_TOPIC", "NTFY_URL",
     "NOTIFY_WEBHOOK", "NOTIFY_SECRET_FILE", "NOTIFY_CMD",
     "GUARD", "PROTECT", "GUARD_ALLOW",
     "REQUIRE_ACTIONS", "CLEANUP_ON_EXIT", "RESUME", "STATE_FILE", "MAX_TOKENS", "PRICES", "RECOVER_TERMINALS",
@@ -109,6 +111,7 @@ SAMPLES = {
     "sandbox.mode": ("on", "off", "on"), "sandbox.network": ("none", "keep", "none"),
     "workspace.mode": ("worktree", "tree", "worktree"),
     "handoff.permissions": ("unattended", "ask", "unattended"),
+    "post_processing.pull_request": ("draft", "ready", "draft"),
     "prices": ("{}", '{"b": {"input": 1, "output": 2}}', {"c": {"input": 1, "output": 2}}),
 }  # fmt: skip
 

@@ -248,6 +248,18 @@ class Settings:
     )
     post_git_commit: bool = _row("post_processing.git_commit", Flag(), False, "after PASS commit the work tree")
     post_git_commit_comment: str = _row("post_processing.git_commit_comment", Text(), "", "that commit's message")
+    post_push: str = _row(
+        "post_processing.push",
+        Text("a remote, or a remote and a branch"),
+        "",
+        "after PASS push the commit to this remote, and there to another branch where one is named; never by force",
+    )
+    post_pr: str = _row(
+        "post_processing.pull_request",
+        Choice(("off", "draft", "ready")),
+        "off",
+        "after PASS open a pull request for what was pushed, with gh or glab",
+    )
     workspace_mode: str = _row(
         "workspace.mode",
         Choice(("tree", WORKTREE)),
@@ -346,7 +358,12 @@ class Settings:
     @property
     def commits(self) -> bool:
         """Whether the work is committed after a PASS: that of a worktree always is."""
-        return self.post_git_commit or self.workspace.is_worktree or self.needs_worktree
+        return bool(self.post_git_commit or self.workspace.is_worktree or self.needs_worktree or self.push_to)
+
+    @property
+    def push_to(self) -> str:
+        """Where the commit is pushed to after a PASS; a pull request needs that, too."""
+        return self.post_push.strip() or ("origin" if self.post_pr != "off" else "")
 
     @property
     def needs_worktree(self) -> bool:

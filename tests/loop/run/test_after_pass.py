@@ -4,6 +4,7 @@ import os
 import subprocess
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,11 +33,12 @@ class Shop:
         done = subprocess.run(["git", *arguments], cwd=self.wd, capture_output=True, text=True, check=True)
         return done.stdout
 
-    def process(self) -> None:
-        """Everything that the settings ask for after a PASS."""
-        state = State(prompt=TASK, current_phase=Phase.TESTER, turn=Turn.PASSED)
+    def process(self, **known: Any) -> None:
+        """Everything that the settings ask for after a PASS; `known` is what the state knows beside it."""
+        known["outputs"] = State().outputs | known.get("outputs", {})
+        state = State(prompt=TASK, current_phase=Phase.TESTER, turn=Turn.PASSED, **known)
         while isinstance(step := next_step(state, self.settings), FollowUp):
-            state, events = apply(state, step, carry_out(step, self.settings, state.prompt), self.settings)
+            state, events = apply(state, step, carry_out(step, self.settings, state), self.settings)
             self.said += [event.text for event in events if isinstance(event, Noted)]
             self.warned += [event.text for event in events if isinstance(event, Warned)]
         assert step == Finished(Status.PASS), "whatever goes wrong, the PASS stands"

@@ -34,6 +34,7 @@ from quintet.loop.decide.steps import (
     NoReply,
     NotSent,
     Outcome,
+    Push,
     Replied,
     Resumed,
     Retrying,
@@ -183,13 +184,22 @@ def _archived(state: State, sequence: int) -> State:
 def _followed_up(
     state: State, step: FollowUp, result: FollowUpResult, events: tuple[journal.Event, ...], settings: Settings
 ) -> Applied:
-    """A change that could not be archived leaves nothing behind that should be committed."""
+    """What fails leaves nothing behind that should be committed, pushed or proposed."""
     results = state.after_pass | {step.key: result.value}
-    if isinstance(step, ArchiveChange) and result is FollowUpResult.FAILED and settings.commits:
-        results |= {Commit.key: FollowUpResult.SKIPPED.value}
-        text = "no commit is made, because the OpenSpec change could not be archived"
-        events = (*events, journal.Warned(text=text))
+    wanted = [kind for kind, is_wanted in AFTER_PASS if is_wanted(settings) and kind.key not in results]
+    if result is FollowUpResult.FAILED and wanted:
+        results |= {kind.key: FollowUpResult.SKIPPED.value for kind in wanted}
+        left_out = " and ".join(f"no {kind.noun}" for kind in wanted)
+        events = (*events, journal.Warned(text=f"{left_out} is made, because there is {_FAILED[type(step)]}"))
     return replace(state, turn=Turn.PASSED, after_pass=results, mark=""), events
+
+
+_FAILED: Final[dict[type[FollowUp], str]] = {
+    ArchiveChange: "an OpenSpec change that could not be archived",
+    Commit: "no commit",
+    Push: "nothing pushed",
+}
+"""why nothing follows a step that has failed"""
 
 
 def _replied(state: State, step: Ask, replied: Replied, settings: Settings) -> Applied:

@@ -52,23 +52,43 @@ class FollowUp:
     mark: str = ""
     """saved before it is done, so that a restart can tell whether it was done; empty: it has not begun"""
     key: ClassVar[str] = ""
+    noun: ClassVar[str] = ""
+    """what it makes, in words"""
 
 
 class ArchiveChange(FollowUp):
     """Archive the task's OpenSpec change. The mark is its name."""
 
     key = "archive_change"
+    noun = "archived change"
 
 
 class Commit(FollowUp):
     """Commit the work tree. The mark is the commit before it."""
 
     key = "commit"
+    noun = "commit"
+
+
+class Push(FollowUp):
+    """Push the commit. The mark is its hash."""
+
+    key = "push"
+    noun = "push"
+
+
+class OpenPullRequest(FollowUp):
+    """Open a pull request. The mark is its branch."""
+
+    key = "pull_request"
+    noun = "pull request"
 
 
 AFTER_PASS: Final[tuple[tuple[type[FollowUp], Callable[[Settings], bool]], ...]] = (
     (ArchiveChange, lambda settings: settings.post_openspec_archive),
     (Commit, lambda settings: settings.commits),
+    (Push, lambda settings: bool(settings.push_to)),
+    (OpenPullRequest, lambda settings: settings.post_pr != "off"),
 )
 """what follows a PASS, in order, and whether the settings ask for it"""
 

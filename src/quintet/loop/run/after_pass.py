@@ -1,4 +1,4 @@
-"""What follows a PASS: archive the OpenSpec change, commit the work tree.
+"""What follows a PASS: archive the OpenSpec change, commit the work tree, hand it over.
 
 Each step is carried out twice: first it says what it is about to do, and that is saved; then it does it, unless an
 earlier process has. Nothing here changes the exit code of a run.
@@ -11,9 +11,20 @@ from typing import Final
 from quintet import command, git
 from quintet.config import Settings
 from quintet.layout import TMP
-from quintet.loop.decide.steps import ArchiveChange, Commit, FollowUp, FollowUpEnded, FollowUpResult, Marked
+from quintet.loop.decide.state import State
+from quintet.loop.decide.steps import (
+    ArchiveChange,
+    Commit,
+    FollowUp,
+    FollowUpEnded,
+    FollowUpResult,
+    Marked,
+    OpenPullRequest,
+    Push,
+)
 from quintet.loop.decide.task import title_of
 from quintet.loop.journal import Noted, Warned
+from quintet.loop.run import hand_over
 from quintet.loop.run.work_tree import SECONDS, head_commit, never_committed, run_git
 
 _CHANGES: Final = Path("openspec") / "changes"
@@ -22,12 +33,12 @@ _NO_COMMIT: Final = "none"
 """the mark of the first commit of a repository"""
 
 
-def carry_out(step: FollowUp, settings: Settings, task: str) -> Marked | FollowUpEnded:
-    """Carry out a step that follows a PASS of the task."""
-    return _CARRY_OUT[type(step)](step.mark, settings, task)
+def carry_out(step: FollowUp, settings: Settings, state: State) -> Marked | FollowUpEnded:
+    """Carry out a step that follows a PASS."""
+    return _CARRY_OUT[type(step)](step.mark, settings, state)
 
 
-def archive_change(change: str, settings: Settings, _task: str) -> Marked | FollowUpEnded:
+def archive_change(change: str, settings: Settings, _state: State) -> Marked | FollowUpEnded:
     """Archive the one active OpenSpec change; none or several are left alone."""
     wd, folder = settings.workspace.tree, settings.workspace.tree / _CHANGES
     if not change:
@@ -71,12 +82,12 @@ def _is_archived(folder: Path, change: str) -> bool:
         return False
 
 
-def commit(parent: str, settings: Settings, task: str) -> Marked | FollowUpEnded:
+def commit(parent: str, settings: Settings, state: State) -> Marked | FollowUpEnded:
     """Commit the whole work tree, but for what belongs to the run."""
     wd = settings.workspace.tree
     if not parent:
         return Marked(head_commit(wd) or _NO_COMMIT)
-    message = settings.post_git_commit_comment.strip() or f"Quintet: {title_of(task)[:72] or 'task passed'}"
+    message = settings.post_git_commit_comment.strip() or f"Quintet: {title_of(state.prompt)[:72] or 'task passed'}"
     if _is_committed(wd, parent, message):
         return _committed(wd)
     if not git.is_repository(wd):
@@ -127,7 +138,9 @@ def _failed(text: str) -> FollowUpEnded:
     return FollowUpEnded(FollowUpResult.FAILED, (Warned(text=text),))
 
 
-_CARRY_OUT: Final[Mapping[type[FollowUp], Callable[[str, Settings, str], Marked | FollowUpEnded]]] = {
+_CARRY_OUT: Final[Mapping[type[FollowUp], Callable[[str, Settings, State], Marked | FollowUpEnded]]] = {
     ArchiveChange: archive_change,
     Commit: commit,
+    Push: hand_over.push,
+    OpenPullRequest: hand_over.open_pull_request,
 }

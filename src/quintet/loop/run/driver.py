@@ -224,7 +224,7 @@ class _Run:
                 case Verify():
                     self.store.fold(step, run_checks(step, self.settings, self.store))
                 case FollowUp():
-                    self.store.fold(step, after_pass.carry_out(step, self.settings, self.store.state.prompt))
+                    self.store.fold(step, after_pass.carry_out(step, self.settings, self.store.state))
         return step
 
     @cached_property
