@@ -23,6 +23,7 @@ class Login(StrEnum):
     MISSING = "not logged in"
     NOT_SEEN = "no login was found"
     """there may be one that cannot be seen"""
+    UNKNOWN = "its login cannot be seen"
 
 
 class StartRefused(NamedTuple):
@@ -97,6 +98,8 @@ class TurnRecord:
     usage: TokenCount | None = None
     final: bool = True
     """False where the agent may still go on; then its screen shows work"""
+    note: str = ""
+    """what is to be said of a turn that has not ended"""
     typed: bool = False
     """whether another prompt came after the first one since the position: somebody typed it in the terminal"""
     note: str = ""
@@ -116,9 +119,9 @@ class Dialog:
 class Provider(ABC):
     """One agent CLI. A provider has no state: each method gets all that it needs."""
 
-    registration: ClassVar[Registration]
-    tested: ClassVar[tuple[str, str]] = ("", "")
-    """the oldest and the newest release whose screens were recorded"""
+    registration: Registration
+    tested: tuple[str, str] = ("", "")
+    """the oldest and the newest release that was tried; empty where none was"""
     prompts: ClassVar[tuple[str, ...]]
     """how the composer's first line begins, for instance "› " """
     commands: ClassVar[frozenset[str]] = frozenset()
@@ -135,6 +138,9 @@ class Provider(ABC):
     settle_seconds: ClassVar[float] = 1.5
     """how long after a prompt an unchanged screen may be one that has not begun yet"""
 
+    doorbell: ClassVar[str] = ""
+    """the tmux key on which the program takes a prompt from the file `providers.editor.INPUT` in its terminal's folder;
+    empty where prompts are typed"""
     quiet_seconds: ClassVar[float] = 2.0
     """how long a pane without a record must be silent until its turn is over"""
 
@@ -186,6 +192,10 @@ class Provider(ABC):
     def dismiss_keys(self, screen: Screen) -> tuple[str, ...]:  # noqa: ARG002
         """The tmux keys that close a dialog which needs no answer, for instance an offer at a usage limit."""
         return ()
+
+    def has_continued(self, folder: Path) -> bool:  # noqa: ARG002
+        """Whether a terminal that was to go on with a lost one's conversation does so, now that it is ready."""
+        return True
 
     def record_position(self, folder: Path) -> int:  # noqa: ARG002
         """Where the agent's record ends now: a turn that begins later is after this position."""

@@ -32,8 +32,8 @@ KEYS: Final = (
 class ClaudeCodeProvider(Provider):
     """The Claude Code CLI of Anthropic."""
 
-    registration: ClassVar[Registration] = CLAUDE_CODE
-    tested: ClassVar[tuple[str, str]] = ("2.0.37", "2.1.325")
+    registration: Registration = CLAUDE_CODE
+    tested: tuple[str, str] = ("2.0.37", "2.1.325")
     prompts: ClassVar[tuple[str, ...]] = ("❯ ", "> ")
     commands: ClassVar[frozenset[str]] = frozenset({"/rename", "/exit", "/quit"})
     accept_key: ClassVar[str] = "1"

@@ -26,8 +26,8 @@ _MENTION = re.compile(r"(?:^|\s)[@$]\S*$")
 class CodexProvider(Provider):
     """The Codex CLI of OpenAI."""
 
-    registration: ClassVar[Registration] = CODEX
-    tested: ClassVar[tuple[str, str]] = ("0.66.0", "0.166.0")
+    registration: Registration = CODEX
+    tested: tuple[str, str] = ("0.66.0", "0.166.0")
     prompts: ClassVar[tuple[str, ...]] = ("› ",)
     commands: ClassVar[frozenset[str]] = frozenset({"/rename", "/quit", "/exit"})
     exit_command: ClassVar[str] = "/quit"

@@ -21,7 +21,7 @@ RECORD: Final = "record.jsonl"
 class ScriptedProvider(Provider):
     """The scripted agent: a real program in a real terminal, without a model."""
 
-    registration: ClassVar[Registration] = SCRIPTED
+    registration: Registration = SCRIPTED
     prompts: ClassVar[tuple[str, ...]] = (screen_marks.PROMPT,)
     commands: ClassVar[frozenset[str]] = frozenset({"/rename", "/exit"})
     decline_key: ClassVar[str] = "n"

@@ -144,7 +144,11 @@ class AgentTerminal(Pane):
             return self.user_task
         if self.facts.pasted and self.input_stuck:
             return "the last input was pasted, but the agent does not take it"
-        return str(record.failure) if record is not None and record.failure and status in AT_REST else None
+        if record is None:
+            return None
+        if status is TerminalStatus.PROCESSING:
+            return record.note or None
+        return str(record.failure) if record.failure and status in AT_REST else None
 
     def _tell_changes(self) -> None:
         """Add events for what is new in the report."""

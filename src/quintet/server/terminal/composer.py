@@ -33,6 +33,14 @@ async def fill_composer(terminal: AgentTerminal, text: str, facts: Facts) -> Non
         await run_if_alive(terminal, await _paste_command(terminal))
 
 
+async def leave_file(terminal: AgentTerminal, text: str, facts: Facts) -> None:
+    """Leave a text for a program that takes it from a file, tell it so, and store the facts that say so, in one go."""
+    files.write(terminal.folder / editor.INPUT, text)
+    store = f"set-option -p -t {terminal.pane_id} {OPTION} {quote(facts.to_json())}"
+    await run_if_alive(terminal, f"{store} ; send-keys -t {terminal.pane_id} {quote(terminal.provider.doorbell)}")
+    terminal.facts_saved(facts)
+
+
 async def _paste_command(terminal: AgentTerminal) -> str:
     """The command that pastes the input, from a buffer that it uses up."""
     buffer = f"quintet-{terminal.facts.id}"

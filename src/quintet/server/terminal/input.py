@@ -14,9 +14,9 @@ from quintet.processes import now_of_starts, signal_group
 from quintet.providers.editor import INPUT
 from quintet.server.refusals import BadRequest, Conflict, NotTaken
 from quintet.server.terminal.agent_terminal import AT_WORK, AgentTerminal
-from quintet.server.terminal.composer import fill_composer
+from quintet.server.terminal.composer import fill_composer, leave_file
 from quintet.server.terminal.dialogs import answer_dialog, check_no_dialog, dismiss_dialog, needs_answer, shows_dialog
-from quintet.server.terminal.facts import REMEMBERED
+from quintet.server.terminal.facts import REMEMBERED, Facts
 from quintet.server.terminal.keys import (
     cannot_take_input,
     has_changed,
@@ -57,11 +57,12 @@ async def send_message(terminal: AgentTerminal, message: str, dispatch: str = ""
     text = without_control_characters(message)
     if not text.strip():
         raise BadRequest("message: there is nothing in it to type")
+    text = message if terminal.provider.doorbell else text
     await _wait_until_started(terminal)  # before the lock is taken: a start may have something to type itself
     async with terminal.typing:
         if dispatch and dispatch in terminal.facts.dispatches:
             if terminal.facts.pasted and dispatch == terminal.facts.dispatches[-1]:
-                await _submit(terminal, _pasted_text(terminal), fresh=False)
+                await _finish(terminal)
             return
         await _check_ready(terminal)
         await dismiss_dialog(terminal)
@@ -72,6 +73,9 @@ async def send_message(terminal: AgentTerminal, message: str, dispatch: str = ""
         await _wait_until_at_rest(terminal)
         await dismiss_dialog(terminal)
         await check_no_dialog(terminal)
+        if terminal.provider.doorbell:
+            await _hand_over(terminal, text, dispatch)
+            return
         await _clear_composer(terminal)
         if terminal.provider.is_command(text):
             await _type_command(terminal, text)
@@ -83,7 +87,7 @@ async def finish_paste(terminal: AgentTerminal) -> None:
     """Submit what an earlier server has pasted."""
     async with terminal.typing:
         if terminal.facts.pasted:
-            await _submit(terminal, _pasted_text(terminal), fresh=False)
+            await _finish(terminal)
 
 
 async def end_agent(terminal: AgentTerminal) -> None:
@@ -166,9 +170,18 @@ async def _type_command(terminal: AgentTerminal, text: str, *, wait: bool = True
 
 async def _type_prompt(terminal: AgentTerminal, text: str, dispatch: str) -> None:
     """Begin a turn with a prompt."""
-    facts = terminal.facts
     text = terminal.provider.escape(text)
-    new = replace(
+    new = _facts_of_turn(terminal, dispatch)
+    await check_no_dialog(terminal)
+    await fill_composer(terminal, text, new)
+    terminal.tell("turn", turn=new.turn, state="began")
+    await _submit(terminal, text, fresh=True)
+
+
+def _facts_of_turn(terminal: AgentTerminal, dispatch: str) -> Facts:
+    """What is stored of a terminal when it gets a prompt."""
+    facts = terminal.facts
+    return replace(
         facts,
         turn=facts.turn + 1,
         since=terminal.provider.record_position(terminal.folder),
@@ -179,10 +192,51 @@ async def _type_prompt(terminal: AgentTerminal, text: str, dispatch: str) -> Non
         server=os.getpid(),
         rested=terminal.provider.read_screen(terminal.view.screen) in AT_REST,
     )
-    await check_no_dialog(terminal)
-    await fill_composer(terminal, text, new)
-    terminal.tell("turn", turn=new.turn, state="began")
-    await _submit(terminal, text, fresh=True)
+
+
+async def _finish(terminal: AgentTerminal) -> None:
+    """Make sure that an input was taken which this or an earlier server has pasted."""
+    if terminal.provider.doorbell:
+        await _wait_until_fetched(terminal)
+    else:
+        await _submit(terminal, _pasted_text(terminal), fresh=False)
+
+
+async def _hand_over(terminal: AgentTerminal, text: str, dispatch: str) -> None:
+    """Begin a turn of a program that takes prompts from a file, byte for byte."""
+    if terminal.provider.is_command(text):
+        return  # its conversations have no names
+    facts = _facts_of_turn(terminal, dispatch)
+    await leave_file(terminal, text, facts)
+    terminal.tell("turn", turn=facts.turn, state="began")
+    await _wait_until_fetched(terminal)
+
+
+async def _wait_until_fetched(terminal: AgentTerminal) -> None:
+    """Wait until the program has begun the turn, and press its key again while the file is there."""
+    terminal.input_stuck = False
+    begun = time.monotonic()
+    again, pause = begun + FIRST_AGAIN, 2 * FIRST_AGAIN
+    while (await terminal.look()).end is None and not _is_begun(terminal):
+        now = time.monotonic()
+        if now - begun > TAKEN_SECONDS:
+            terminal.input_stuck = True
+            raise NotTaken(f"Terminal '{terminal.facts.id}' shows no sign that it has taken the input")
+        if now >= again and (terminal.folder / INPUT).exists():
+            await press_keys(terminal, terminal.provider.doorbell)
+            again, pause = now + pause, min(2 * pause, LONGEST_AGAIN)
+        await terminal.wait_for_output(0.05)
+    if not terminal.ended:
+        await terminal.input_taken()
+    await terminal.refresh()
+
+
+def _is_begun(terminal: AgentTerminal) -> bool:
+    """Whether the record has the turn; a program that was at work keeps the prompt until it has ended that."""
+    facts, provider = terminal.facts, terminal.provider
+    waits = not facts.rested and provider.read_screen(terminal.view.screen) in AT_WORK
+    is_fetched = not (terminal.folder / INPUT).exists()
+    return provider.read_record(terminal.folder, facts.since) is not None or (waits and is_fetched)
 
 
 def _pasted_text(terminal: AgentTerminal) -> str:

@@ -64,7 +64,9 @@ async def _answer_startup_dialogs(terminal: AgentTerminal) -> None:
             since = now
             await press_keys(terminal, *dialog.keys)
         if dialog is None and terminal.provider.read_screen(view.screen) in AT_REST:
-            await terminal.save_facts(replace(terminal.facts, ready=True))
+            goes_on = terminal.facts.continues and terminal.provider.has_continued(terminal.folder)
+            continues = terminal.facts.continues if goes_on else ""
+            await terminal.save_facts(replace(terminal.facts, ready=True, continues=continues))
             await terminal.refresh()
             return
         await terminal.wait_for_output(0.25)

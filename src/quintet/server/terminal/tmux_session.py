@@ -6,11 +6,12 @@ import shutil
 import time
 from collections.abc import Coroutine
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 from quintet.processes import end_groups, has_ended, is_stopped
 from quintet.providers.base import Provider
-from quintet.providers.registry import find_provider
+from quintet.providers.registry import provider_of_terminal
 from quintet.server.events import EventLog
 from quintet.server.refusals import BadRequest, Conflict, NotFound
 from quintet.server.state_folder import StateFolder
@@ -195,7 +196,7 @@ class TmuxSession:
                 self._panes[pane].note_output()
                 continue
             facts = Facts.from_json(text)
-            provider = find_provider(facts.provider) if facts is not None else None
+            provider = provider_of_terminal(facts.provider, Path(facts.folder)) if facts is not None else None
             if facts is not None and provider is not None:
                 self._finish_orphan(self._add_terminal(pane, int(pid), facts, provider))
         self._set_unresponsive(False)
