@@ -19,6 +19,7 @@ from quintet.loop.run.clock import Clock, RealClock
 from quintet.loop.run.connection import Connect
 from quintet.loop.run.driver import Driver
 from quintet.loop.run.plan import check_settings
+from quintet.providers.registry import NOT_TRIED, untried_providers
 from quintet.providers.scripted import SCENARIO_VARIABLE, SCRIPTED
 from quintet.server.http.client import client_for
 from quintet.setup.permissions import agent_permissions
@@ -88,7 +89,9 @@ def execute(spec: RunSpec) -> Result:
     settings = prepare(spec.settings)
     with registered(settings.workspace.tree), ExitStack() as servers:
         connect = spec.connect or partial(_connect, settings, servers)
-        early: list[Event] = [Warned(text=text) for text in (*spec.warnings, *_missing_script(settings))]
+        early: list[Event] = [
+            Warned(text=text) for text in (*spec.warnings, *_missing_script(settings), *_untried(settings))
+        ]
         early += [Noted(text=text) for text in _permissions(settings)]
         code, state, reason = Driver(
             settings, connect, spec.listeners, spec.clock, spec.named_task, early, spec.loaded, spec.reload
@@ -123,6 +126,13 @@ def _missing_script(settings: Settings) -> Iterator[str]:
     ]
     if names:
         yield f"{', '.join(names)}: without a script they say only: Done.; set {SCENARIO_VARIABLE} to a scenario file"
+
+
+def _untried(settings: Settings) -> Iterator[str]:
+    """A warning where an agent is used that nobody has tried with Quintet."""
+    named = {agent.provider for agent in settings.agents.values()} - settings.providers.keys()
+    for name in sorted(named & set(untried_providers())) if not settings.api else ():
+        yield f"{name} {NOT_TRIED}"
 
 
 def _connect(

@@ -93,7 +93,7 @@ def test_a_bad_recording_is_named_in_one_line(line: str, said: str) -> None:
 
 
 def test_a_missing_file_a_folder_and_an_unknown_provider(tmp_path: Path) -> None:
-    for arguments in (("codex", str(tmp_path / "none")), ("codex", str(tmp_path)), ("gemini",)):
+    for arguments in (("codex", str(tmp_path / "none")), ("codex", str(tmp_path)), ("nobody",)):
         error = run(*arguments, stdin="").exception
         assert isinstance(error, QuintetError)
         assert "\n" not in str(error)

@@ -53,7 +53,9 @@ class FakeBackend:
     own: bool = False
 
     knows_dispatch_ids = replaces_terminals = owns_sessions = property(lambda self: self.own)
-    counts_tokens = sees_typing = takes_permissions = takes_sandboxes = property(lambda self: self.own)
+    counts_tokens = sees_typing = takes_permissions = takes_sandboxes = takes_own_agents = property(
+        lambda self: self.own
+    )
 
     def session_name(self, run_id: str) -> str:
         return f"{run_id}-session" if self.own else ""

@@ -8,7 +8,7 @@ from pydantic import Strict
 from quintet.actions import TurnActions
 from quintet.api.client import READ_SECONDS
 from quintet.api.lenient import Lenient
-from quintet.api.models import Failure, Sandbox, TokenCount
+from quintet.api.models import Failure, OwnAgent, Sandbox, TokenCount
 from quintet.api.status import TerminalStatus
 
 INPUT_SECONDS: Final = 120.0
@@ -57,6 +57,8 @@ class LaunchOptions(TypedDict, total=False):
     """a lost terminal whose conversation goes on"""
     sandbox: Sandbox | None
     """what the agent's program can reach; None: all that the user can"""
+    agent: OwnAgent | None
+    """the agent, where the user has defined it"""
 
 
 class Backend(Protocol):
@@ -89,6 +91,10 @@ class Backend(Protocol):
     @property
     def takes_sandboxes(self) -> bool:
         """Whether the server can start an agent in a sandbox."""
+
+    @property
+    def takes_own_agents(self) -> bool:
+        """Whether the server can start an agent that the user has defined."""
 
     def session_name(self, run_id: str) -> str:
         """A name for a new session of a run; empty where the server chooses it."""

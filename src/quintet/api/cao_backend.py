@@ -12,6 +12,8 @@ from quintet.errors import ApiError, NotJson, Refused, TerminalGone
 
 LONGEST_QUERY: Final = 60_000
 """percent-encoded characters of a message that a query string carries; CAO refuses about 65,500"""
+IN_BODY: Final = ("sandbox", "agent")
+"""options that travel in the body, where the server takes them at all"""
 _CREATE = httpx.Timeout(900.0, connect=10.0)
 
 
@@ -19,7 +21,7 @@ class CaoBackend:
     """CAO's routes. It tells the status of a terminal and little more."""
 
     knows_dispatch_ids = replaces_terminals = owns_sessions = counts_tokens = sees_typing = takes_permissions = False
-    takes_sandboxes = False
+    takes_sandboxes = takes_own_agents = False
     _starts_first_terminal_later = False
     """whether the first terminal of a session can be started side by side with the others"""
 
@@ -57,7 +59,7 @@ class CaoBackend:
         return answer
 
     def _takes_option(self, name: str) -> bool:
-        return name not in ("permissions", "sandbox")
+        return name not in ("permissions", *IN_BODY)
 
     def _content(self, options: LaunchOptions) -> dict[str, Any]:  # noqa: ARG002
         """What of the options travels in the body."""

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
@@ -112,6 +112,19 @@ class Sandbox(BaseModel):
     network: bool = True
 
 
+class OwnAgent(BaseModel):
+    """An agent that the client defines: a program that speaks the Agent Client Protocol."""
+
+    command: list[str] = Field(min_length=1, description="the program and its arguments")
+    env: dict[str, str] = Field(default={}, description="variables that only this agent gets")
+    mode: str = Field(default="", description="the session mode in which it does not ask")
+    model: str = Field(default="", description="the model, where the terminal names none")
+    instructions: Literal["", "first prompt", "system prompt"] = Field(
+        default="", description="how the profile's text reaches it; by default before the first prompt"
+    )
+    install: str = Field(default="", description="the shell line that installs it")
+
+
 class CreateBody(BaseModel):
     """The optional body of a creation."""
 
@@ -120,6 +133,7 @@ class CreateBody(BaseModel):
     description: str | None = Field(default=None, max_length=1000, description="shown with the terminal")
     initial_message: str | None = Field(default=None, description="the first input, typed when the agent is ready")
     sandbox: Sandbox | None = Field(default=None, description="without it the program has all rights of its user")
+    agent: OwnAgent | None = Field(default=None, description="what `provider` names, where the server does not know it")
 
 
 class InputBody(BaseModel):

@@ -5,7 +5,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from quintet.api.backend import INPUT_SECONDS, Backend, LaunchOptions, TerminalView
-from quintet.api.cao_backend import CaoBackend, sendable, terminal_path
+from quintet.api.cao_backend import IN_BODY, CaoBackend, sendable, terminal_path
 from quintet.api.client import ApiClient
 from quintet.api.models import Health, StraysEnded
 from quintet.api.shown import last_lines
@@ -18,7 +18,7 @@ class QuintetBackend(CaoBackend):
     """Inputs travel in the body, with an id by which a repetition is known; a terminal tells all of itself."""
 
     knows_dispatch_ids = replaces_terminals = owns_sessions = counts_tokens = sees_typing = takes_permissions = True
-    takes_sandboxes = True
+    takes_sandboxes = takes_own_agents = True
     _starts_first_terminal_later = True
 
     def session_name(self, run_id: str) -> str:
@@ -34,11 +34,12 @@ class QuintetBackend(CaoBackend):
             raise Refused(error.detail or str(error)) from error
 
     def _takes_option(self, name: str) -> bool:
-        return name != "sandbox"
+        return name not in IN_BODY
 
     def _content(self, options: LaunchOptions) -> dict[str, Any]:
-        sandbox = options.get("sandbox")
-        return {"json": {"sandbox": sandbox.model_dump()}} if sandbox else {}
+        parts = {"sandbox": options.get("sandbox"), "agent": options.get("agent")}
+        body = {name: part.model_dump() for name, part in parts.items() if part}
+        return {"json": body} if body else {}
 
     def _view(self, answer: dict[str, Any]) -> TerminalView:
         return TerminalView.model_validate(answer)

@@ -15,6 +15,7 @@ TRUE = ("1", "true", "yes", "on")
 FALSE = ("0", "false", "no", "off")
 _GLOB = r"^(?![/~])(?!(?:.*/)?\.\.(?:/|$)).*[^./]"
 """what may be a path or a glob below a folder"""
+_VARIABLE = "^[A-Za-z_][A-Za-z0-9_]*$"
 _MOST_MONEY = 1e12
 """for a million tokens; more is no price"""
 
@@ -201,6 +202,39 @@ class TextList:
         if not isinstance(raw, list):
             raise ValueError
         return tuple(Text().read(item) for item in raw)
+
+
+@dataclass(frozen=True)
+class Words(TextList):
+    """A command: a program and its arguments."""
+
+    allowed: str = 'a list such as ["my-agent", "acp"]: a program, then its arguments'
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return super().schema | {"minItems": 1}
+
+    def read(self, raw: Any) -> tuple[str, ...]:
+        words = super().read(raw)
+        if not words or not words[0].strip():
+            raise ValueError
+        return words
+
+
+@dataclass(frozen=True)
+class Variables:
+    """Environment variables."""
+
+    allowed: str = 'an object such as {"KEY": "value"}: names of letters, digits and _, each with a text'
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {"type": "object", "propertyNames": {"pattern": _VARIABLE}, "additionalProperties": {"type": "string"}}
+
+    def read(self, raw: Any) -> dict[str, str]:
+        if not isinstance(raw, dict) or not all(re.fullmatch(_VARIABLE, name) for name in raw):
+            raise ValueError
+        return {name: Text().read(value) for name, value in raw.items()}
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,28 @@
 import difflib
 import json
 import os
+import re
 from collections import ChainMap
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from quintet.config.kinds import Choice, Kind
 from quintet.config.schema import SCHEMA_KEY
-from quintet.config.table import AGENT_KINDS, AGENTS_KEY, CAO_PROVIDERS, OWN_PROVIDERS, TABLE, Agent, Settings
+from quintet.config.table import (
+    AGENT_KINDS,
+    AGENTS_KEY,
+    CAO_PROVIDERS,
+    OWN_PROVIDERS,
+    PROVIDER_KINDS,
+    PROVIDER_NAME,
+    PROVIDERS_KEY,
+    TABLE,
+    Agent,
+    OwnProvider,
+    Settings,
+)
 from quintet.errors import ConfigError
 from quintet.layout import CONFIG_FILE, STATE_FILE
 from quintet.roles import BY_NAME, ROLES
@@ -24,6 +37,7 @@ _NOT_KEPT: Final = (*_PROMPTS, "wd", "api")
 KEPT: Final = "the start of the run"
 """the origin of a setting that a run has kept"""
 _LONGEST_QUOTE = 60
+_PROVIDER_NAME = re.compile(PROVIDER_NAME)
 
 
 @dataclass(frozen=True)
@@ -49,6 +63,8 @@ class Kept:
     """None: those of the file count"""
     file: str = ""
     """the config file that they came from"""
+    providers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """the agents that the user has defined; they count where `agents` does"""
 
     @property
     def without_file(self) -> "Kept":
@@ -91,8 +107,9 @@ def load_settings(
     config_file = config_file or found_file
     document = _read_document(cwd / config_file) if config_file else {}
     in_file = f"in {_printable(str(config_file))}"
-    agents = _pop_agents(document, in_file)
-    agents = agents if kept.agents is None else {role: dict(parts) for role, parts in kept.agents.items()}
+    agents, own = _pop_agents(document, in_file), _pop_providers(document, in_file)
+    if kept.agents is not None:
+        agents, own = ({name: dict(parts) for name, parts in one.items()} for one in (kept.agents, kept.providers))
     sources: tuple[dict[str, _Given], ...] = (
         {row.name: _Given(flags[row.name], row.flag) for row in TABLE if flags.get(row.name) is not None},
         {row.name: _Given(env[row.env], row.env) for row in TABLE if env.get(row.env)},
@@ -104,7 +121,8 @@ def load_settings(
     kinds: dict[str, Kind] = {row.name: row.kind for row in TABLE}
     found = ChainMap(*sources)
     api = "api" in found and _read(kinds["api"], found["api"])
-    providers = kinds["provider"] = Choice((*OWN_PROVIDERS, *CAO_PROVIDERS) if api else OWN_PROVIDERS)
+    names = (*OWN_PROVIDERS, *own)
+    providers = kinds["provider"] = Choice((*names, *CAO_PROVIDERS) if api else names)
     for source in sources:  # all are read, so that a bad value is reported even if another takes precedence
         for name, item in source.items():
             _read(kinds[name], item)
@@ -113,11 +131,17 @@ def load_settings(
     values |= {name: _read(kinds[name], item) for name, item in found.items()}
     values |= _paths(values, cwd, found)
     values[AGENTS_KEY], places = _agents(agents, in_file, values["provider"], providers)
+    values[PROVIDERS_KEY] = {name: _own_provider(name, parts, in_file) for name, parts in own.items()}
     settings = Settings(**values)
     origin = {row.key: found[row.name].place if row.name in found else DEFAULT for row in TABLE}
     if settings.prompt_file:
         origin["prompt"] = origin["prompt_file"]
     inherited = {f"{AGENTS_KEY}.{role}.provider": origin["provider"] for role in ROLES}
+    places |= {
+        f"{PROVIDERS_KEY}.{name}.{part}": f"{PROVIDERS_KEY}.{name}.{part} {in_file}"
+        for name in own
+        for part in own[name]
+    }
     origin = dict.fromkeys(settings_as_json(settings), DEFAULT) | origin | inherited | places
     return Loaded(settings, origin, _warnings(settings), str(cwd / config_file) if config_file else "")
 
@@ -138,11 +162,12 @@ def settings_to_keep(loaded: Loaded) -> Kept:
             key = f"{AGENTS_KEY}.{role}.{part}"
             if origin[key].startswith(key):
                 agents.setdefault(role.name, {})[part] = values[key]
-    return Kept(rows, given, agents, loaded.file)
+    providers = {name: _given_parts(own) for name, own in loaded.settings.providers.items()}
+    return Kept(rows, given, agents, loaded.file, providers)
 
 
 def settings_as_json(settings: Settings) -> dict[str, Any]:
-    """Every setting by its JSON key, as a JSON value."""
+    """Every setting by its JSON key, as a JSON value; of the variables for an agent only the names, for secrecy."""
     values: dict[str, Any] = {}
     for row in TABLE:
         value = getattr(settings, row.name)
@@ -151,7 +176,15 @@ def settings_as_json(settings: Settings) -> dict[str, Any]:
         for part in AGENT_KINDS:
             value = getattr(agent, part)
             values[f"{AGENTS_KEY}.{name}.{part}"] = list(value) if isinstance(value, tuple) else value
+    for name, own in settings.providers.items():
+        parts = asdict(own) | {"command": list(own.command), "env": sorted(own.env)}
+        values |= {f"{PROVIDERS_KEY}.{name}.{part}": parts[part] for part in PROVIDER_KINDS}
     return values
+
+
+def _given_parts(own: OwnProvider) -> dict[str, Any]:
+    """A definition as it stands in a config file."""
+    return {part: value for part, value in (asdict(own) | {"command": list(own.command)}).items() if value}
 
 
 def _read(kind: Kind, found: _Given) -> Any:
@@ -232,7 +265,7 @@ def _rows_of(document: dict[str, Any], in_file: str, base: Path | None) -> dict[
         elif key in _BY_KEY and "." not in key:
             flat[key] = value
         else:
-            raise _unknown(key, in_file, {name.partition(".")[0] for name in _BY_KEY} | {AGENTS_KEY})
+            raise _unknown(key, in_file, {name.partition(".")[0] for name in _BY_KEY} | {AGENTS_KEY, PROVIDERS_KEY})
     for key in flat:
         if key not in _BY_KEY:
             section = key.partition(".")[0] + "."
@@ -250,6 +283,30 @@ def _pop_agents(document: dict[str, Any], in_file: str) -> dict[str, dict[str, A
                 known = {f"{AGENTS_KEY}.{role}.{name}" for name in AGENT_KINDS}
                 raise _unknown(f"{AGENTS_KEY}.{role}.{part}", in_file, known)
     return agents
+
+
+def _pop_providers(document: dict[str, Any], in_file: str) -> dict[str, dict[str, Any]]:
+    """The agents that the user has defined, with nothing in them that is unknown or missing."""
+    found = _object(document.pop(PROVIDERS_KEY, {}), PROVIDERS_KEY, in_file)
+    for name, parts in found.items():
+        key = f"{PROVIDERS_KEY}.{name}"
+        if name in OWN_PROVIDERS:
+            raise ConfigError(f"{key} {in_file}: the name is taken by an agent that Quintet knows; choose another")
+        if not _PROVIDER_NAME.fullmatch(name):
+            raise ConfigError(f"{key} {in_file}: found {_quote(name)}, allowed: a name of letters, digits, . _ and -")
+        for part in _object(parts, key, in_file):
+            if part not in PROVIDER_KINDS:
+                raise _unknown(f"{key}.{part}", in_file, {f"{key}.{known}" for known in PROVIDER_KINDS})
+        if "command" not in parts:
+            raise ConfigError(f"{key} {in_file}: has no command; allowed: {PROVIDER_KINDS['command'].allowed}")
+    return found
+
+
+def _own_provider(name: str, parts: Mapping[str, Any], in_file: str) -> OwnProvider:
+    key = f"{PROVIDERS_KEY}.{name}"
+    return OwnProvider(
+        **{part: _read(PROVIDER_KINDS[part], _Given(raw, f"{key}.{part} {in_file}")) for part, raw in parts.items()}
+    )
 
 
 def _agents(

@@ -17,7 +17,9 @@ from quintet.config.kinds import (
     Text,
     TextList,
     Url,
+    Variables,
     WholeNumber,
+    Words,
 )
 from quintet.layout import Workspace
 from quintet.providers.registry import provider_names
@@ -27,17 +29,11 @@ WORKTREE: Final = "worktree"
 OWN_PROVIDERS: Final = provider_names()
 CAO_PROVIDERS: Final = (
     "antigravity_cli",
-    "copilot_cli",
-    "cursor_cli",
-    "gemini_cli",
     "grok_cli",
     "hermes",
-    "kimi_cli",
-    "kiro_cli",
     "mcode",
     "mock_cli",
     "omp",
-    "opencode_cli",
     "q_cli",
 )
 """what another server may offer in addition: the names of CAO 2.5.4 and of its older releases"""
@@ -85,13 +81,36 @@ AGENT_KINDS: Final[Mapping[str, Kind]] = {
 }
 
 
+@dataclass(frozen=True)
+class OwnProvider:
+    """An agent CLI that the user has defined: it speaks the Agent Client Protocol."""
+
+    command: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    """variables that only this agent gets; their values may be secret"""
+    mode: str = ""
+    model: str = ""
+    instructions: str = ""
+    install: str = ""
+
+
+PROVIDER_KINDS: Final[Mapping[str, Kind]] = {
+    "command": Words(),
+    "env": Variables(),
+    "mode": Text("a mode's name"),
+    "model": Text("a model's name"),
+    "instructions": Choice(("first prompt", "system prompt")),
+    "install": Text("a shell line"),
+}
+
+
 def _default_agents() -> dict[str, Agent]:
     return {role.name: Agent(OWN_PROVIDERS[0], role.profile) for role in ROLES}
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The effective settings of a run. Every field but `agents` and `chosen` is a row of the table."""
+    """The effective settings of a run. Every field but `agents`, `providers` and `chosen` is a row of the table."""
 
     api: str = _row("api", Url(), "", "terminal server to use; by default the run starts its own")
     provider: str = _row(
@@ -343,6 +362,8 @@ class Settings:
     )
     state_file: Path = _row("state_file", PathText(), Path(), "where the state of the run is saved")
     agents: Mapping[str, Agent] = field(default_factory=_default_agents)
+    providers: Mapping[str, OwnProvider] = field(default_factory=dict)
+    """the agent CLIs that the user has defined, by name"""
     chosen: Workspace | None = None
     """the workspace that was chosen or made for the run"""
 
@@ -377,3 +398,6 @@ def _as_row(item: Field[Any]) -> Row:
 
 TABLE: Final = tuple(_as_row(item) for item in fields(Settings) if item.metadata)
 AGENTS_KEY: Final = "agents"
+PROVIDERS_KEY: Final = "providers"
+PROVIDER_NAME: Final = "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
+"""what an agent may be called that the user defines"""

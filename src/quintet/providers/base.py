@@ -98,8 +98,6 @@ class TurnRecord:
     usage: TokenCount | None = None
     final: bool = True
     """False where the agent may still go on; then its screen shows work"""
-    note: str = ""
-    """what is to be said of a turn that has not ended"""
     typed: bool = False
     """whether another prompt came after the first one since the position: somebody typed it in the terminal"""
     note: str = ""

@@ -13,10 +13,10 @@ from quintet.providers.scripted import SCRIPTED
 if TYPE_CHECKING:
     from quintet.providers.base import Provider
 
-REGISTERED: Final[dict[str, Registration]] = {
-    one.name: one for one in (CODEX, CLAUDE_CODE, *ACP_AGENTS, SCRIPTED)
-}
+REGISTERED: Final[dict[str, Registration]] = {one.name: one for one in (CODEX, CLAUDE_CODE, *ACP_AGENTS, SCRIPTED)}
 """by name; the first one is the default"""
+
+NOT_TRIED: Final = "was not tried with Quintet: it is started by the defaults of the Agent Client Protocol"
 
 
 def provider_names() -> tuple[str, ...]:

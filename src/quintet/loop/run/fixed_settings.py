@@ -17,7 +17,7 @@ from quintet.config.load import (
     settings_as_json,
     settings_to_keep,
 )
-from quintet.config.table import WORKTREE
+from quintet.config.table import PROVIDERS_KEY, WORKTREE
 from quintet.errors import RunError
 from quintet.layout import Workspace
 from quintet.loop.decide.prompts.texts import shipped_texts
@@ -69,7 +69,10 @@ def load_run_settings(
     if reload or (config_file and loaded.file != kept.file):  # the user names another file: it counts like an option
         return current
     now, then = settings_as_json(current.settings), settings_as_json(own.settings)
-    if changed := [key for key in then if now[key] != then[key]]:
+    changed = [key for key in then if now.get(key) != then[key]]
+    if not changed and current.settings.providers != own.settings.providers:
+        changed = [PROVIDERS_KEY]  # another one, or another value of a variable
+    if changed:
         file = config_file or find_config(env, flags, cwd)
         own = _warned(own, f"{file} has changed" if file else "the config file is gone", record, changed)
     return _with_kept_texts(own, record, kept)
@@ -166,6 +169,9 @@ def _read_kept(record: RunRecord) -> Kept | None:
     """What a run has kept; None where it is of a release that kept nothing, or cannot be read."""
     try:
         found = json.loads(files.read(record.folder / SETTINGS, _LARGEST))
-        return Kept(dict(found["rows"]), list(found["given"]), dict(found["agents"]), str(found.get("file", "")))
+        providers = dict(found.get("providers", {}))  # earlier releases kept none
+        return Kept(
+            dict(found["rows"]), list(found["given"]), dict(found["agents"]), str(found.get("file", "")), providers
+        )
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None

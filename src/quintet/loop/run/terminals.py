@@ -3,11 +3,11 @@
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 
 from quintet.api.backend import Backend, LaunchOptions, TerminalView
-from quintet.api.models import Sandbox
+from quintet.api.models import OwnAgent, Sandbox
 from quintet.api.status import AT_REST, TerminalStatus
 from quintet.config import Settings
 from quintet.errors import ApiError, RunError, TerminalGone
@@ -48,6 +48,10 @@ class Terminals:
         """
         if self.settings.permissions == ASK and not self.backend.takes_permissions:
             self.store.warn("PERMISSIONS=ask has no effect: this terminal server decides what its agents may do")
+        own = {agent.provider for agent in self.settings.agents.values()} & self.settings.providers.keys()
+        if own and not self.backend.takes_own_agents:
+            names = ", ".join(sorted(own))
+            raise RunError(f"{names}: this terminal server cannot start an agent of your own (`providers`); unset API")
         self._start(step, ROLES, session, {})
 
     def replace_lost(self, step: Step, lost: Mapping[Role, str]) -> None:
@@ -110,6 +114,7 @@ class Terminals:
             "permissions": self.settings.permissions,
             "continues": continues,
             "sandbox": self._sandbox(role),
+            "agent": self._own_agent(role),
         }
         try:
             if is_first:
@@ -117,6 +122,11 @@ class Terminals:
             return self.backend.create_terminal(session, agent.profile, agent.provider, **options)
         except ApiError as error:
             raise RunError(f"{role} could not be started: {error}") from error
+
+    def _own_agent(self, role: Role) -> OwnAgent | None:
+        """The role's agent, where the user has defined it."""
+        own = self.settings.providers.get(self.settings.agents[role.name].provider)
+        return OwnAgent.model_validate(asdict(own)) if own else None
 
     def _sandbox(self, role: Role) -> Sandbox | None:
         """What the role's agent can reach; None: all that the user can."""

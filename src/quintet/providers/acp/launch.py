@@ -1,4 +1,4 @@
-"""How an agent of the protocol is started: by a host program in the pane, which is told in a private file what to do."""
+"""How an agent of the protocol is started: by a host program in the pane, which a private file tells what to do."""
 
 import json
 import os
@@ -107,7 +107,7 @@ def find_conversation(record: Path) -> tuple[str, float]:
     for event in read_events(record):
         if event.get("event") == "session" and isinstance(event.get("id"), str):
             session, at = event["id"], event.get("begun")
-            begun = float(at) if type(at) in (int, float) else 0.0
+            begun = float(at) if isinstance(at, int | float) else 0.0
             is_used = event.get("loaded") is True
         elif event.get("event") == "begin":
             is_used = True

@@ -1,4 +1,4 @@
-"""How the server drives an agent of the protocol: by what its host has recorded, and by the title that the host sets."""
+"""How the server drives an agent of the protocol: by what its host has recorded, and by the title that it sets."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -65,7 +65,9 @@ class AcpProvider(Provider):
         return try_session(self.agent, launch)
 
     def has_continued(self, folder: Path) -> bool:
-        told = [event.get("loaded") is True for event in read_events(folder / RECORD) if event.get("event") == "session"]
+        told = [
+            event.get("loaded") is True for event in read_events(folder / RECORD) if event.get("event") == "session"
+        ]
         return told[-1] if told else False
 
     def record_position(self, folder: Path) -> int:

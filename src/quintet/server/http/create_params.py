@@ -2,14 +2,16 @@
 
 import re
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from fastapi import Query
 
-from quintet.api.models import MAX_MESSAGE, CreateBody, Sandbox, TerminalId
+from quintet.api.models import MAX_MESSAGE, CreateBody, OwnAgent, Sandbox, TerminalId
 from quintet.errors import ProfileError
-from quintet.providers.registry import find_provider, provider_names
+from quintet.providers.base import Provider
+from quintet.providers.registry import find_provider, own_provider, provider_names
 from quintet.server.names import PREFIX, profile_name, session_name
 from quintet.server.profiles import load_profile
 from quintet.server.refusals import BadRequest, TooLong
@@ -18,6 +20,7 @@ from quintet.server.terminal.terminal_spec import TerminalSpec
 
 _MODEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/@\[\]-]{0,127}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PROVIDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 DEFAULT_PROVIDER: Final = provider_names()[0]
 LONGEST_ARGUMENT: Final = 4096
@@ -46,7 +49,8 @@ def terminal_spec(  # noqa: PLR0917 - FastAPI passes each parameter by its name
     body: CreateBody | None = None,
 ) -> TerminalSpec:
     """The terminal to start, from the parameters that a new session and a new terminal share."""
-    found = find_provider(provider)
+    body = body or CreateBody()
+    found = _own_provider(provider, body.agent) if body.agent else find_provider(provider)
     if found is None:
         raise BadRequest(f"Unknown provider type: {provider[:80]}")
     try:
@@ -55,12 +59,11 @@ def terminal_spec(  # noqa: PLR0917 - FastAPI passes each parameter by its name
         raise BadRequest(str(error)) from None
     if model and not _MODEL.fullmatch(model):
         raise BadRequest(f"Invalid model: {model[:80]!r}")
-    body = body or CreateBody()
     arguments = (*args, *body.args)
     if len(arguments) > MOST_ARGUMENTS or any(len(word) > LONGEST_ARGUMENT or "\0" in word for word in arguments):
         raise BadRequest(f"args: at most {MOST_ARGUMENTS} of at most {LONGEST_ARGUMENT} characters")
     env = body.env_vars or {}
-    if not all(_VARIABLE.fullmatch(name) and "\0" not in value for name, value in env.items()):
+    if not _are_variables(env):
         raise BadRequest("env_vars: a name has to be letters, digits and _")
     cwd = _directory(working_directory)
     initial = body.initial_message
@@ -80,6 +83,21 @@ def terminal_spec(  # noqa: PLR0917 - FastAPI passes each parameter by its name
         sandbox=_check_sandbox(body.sandbox),
         continues=continues or "",
     )
+
+
+def _own_provider(name: str, agent: OwnAgent) -> Provider:
+    """An agent that the client has defined, checked as its settings are."""
+    if name in provider_names() or not _PROVIDER_NAME.fullmatch(name):
+        raise BadRequest(f"agent: {name[:80]!r} is no name for an agent of your own, or is taken")
+    if not agent.command[0] or any("\0" in word for word in agent.command):
+        raise BadRequest("agent: its command is no command")
+    if not _are_variables(agent.env):
+        raise BadRequest("agent: the name of a variable has to be letters, digits and _")
+    return own_provider(name, agent.model_dump())
+
+
+def _are_variables(env: Mapping[str, str]) -> bool:
+    return all(_VARIABLE.fullmatch(name) and "\0" not in value for name, value in env.items())
 
 
 def check_length(text: str, name: str) -> str:
