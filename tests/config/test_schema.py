@@ -46,7 +46,7 @@ def test_every_setting_is_in_it_with_its_meaning(row: Any) -> None:
         {"guard": {"mode": "report", "protect": ["tests/**"], "allow": ["a/b*"]}},
         {"prompts_dir": "texts", "resume": False},
         {"provider": "gemini_cli"},
-        {"providers": {"mine": {"command": ["a", "acp"], "env": {"K": "v"}}}, "agents": {"tester": {"provider": "mine"}}},
+        {"providers": {"mine": {"command": ["a"], "env": {"K": "v"}}}, "agents": {"tester": {"provider": "mine"}}},
         {"providers": {"m.1": {"command": ["a"], "mode": "x", "model": "m", "instructions": "system prompt"}}},
         {"providers": {"mine": {"command": ["a"], "install": "make"}}, "provider": "mine"},
     ],

@@ -143,7 +143,7 @@ def test_a_path_begins_at_the_project_and_a_missing_program_is_named(bin_folder:
     missing = own_agent("mine", command=["nowhere"], env={}, install="pip install nowhere")
     with pytest.raises(ServerError, match=r"nowhere was not found on PATH; install it \(pip install nowhere\)"):
         start(missing, bin_folder)
-    with pytest.raises(ServerError, match="its name is in providers.mine.command"):
+    with pytest.raises(ServerError, match=r"its name is in providers\.mine\.command"):
         start(own_agent("mine", command=["nowhere"], env={}), bin_folder)
 
 

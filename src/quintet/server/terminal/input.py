@@ -217,26 +217,21 @@ async def _wait_until_fetched(terminal: AgentTerminal) -> None:
     terminal.input_stuck = False
     begun = time.monotonic()
     again, pause = begun + FIRST_AGAIN, 2 * FIRST_AGAIN
-    while (await terminal.look()).end is None and not _is_begun(terminal):
+    provider = terminal.provider
+    while (await terminal.look()).end is None:
+        if provider.read_record(terminal.folder, terminal.facts.since) is not None:
+            break
         now = time.monotonic()
         if now - begun > TAKEN_SECONDS:
             terminal.input_stuck = True
             raise NotTaken(f"Terminal '{terminal.facts.id}' shows no sign that it has taken the input")
         if now >= again and (terminal.folder / INPUT).exists():
-            await press_keys(terminal, terminal.provider.doorbell)
+            await press_keys(terminal, provider.doorbell)
             again, pause = now + pause, min(2 * pause, LONGEST_AGAIN)
         await terminal.wait_for_output(0.05)
     if not terminal.ended:
         await terminal.input_taken()
     await terminal.refresh()
-
-
-def _is_begun(terminal: AgentTerminal) -> bool:
-    """Whether the record has the turn; a program that was at work keeps the prompt until it has ended that."""
-    facts, provider = terminal.facts, terminal.provider
-    waits = not facts.rested and provider.read_screen(terminal.view.screen) in AT_WORK
-    is_fetched = not (terminal.folder / INPUT).exists()
-    return provider.read_record(terminal.folder, facts.since) is not None or (waits and is_fetched)
 
 
 def _pasted_text(terminal: AgentTerminal) -> str:
