@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from quintet.config import TABLE
+from quintet.providers.acp.agents import ACP_AGENTS
 from quintet.providers.registry import find_provider, provider_names
 from tests.docs.pages import DOCS, ROOT, pages
 
@@ -44,10 +45,12 @@ def test_every_variable_and_word_in_capitals_is_known(page: Path) -> None:
 
 def test_the_page_of_providers_names_the_releases_that_were_tested() -> None:
     page = (DOCS / "providers.md").read_text(encoding="utf-8")
-    tested = [
-        provider.tested
-        for name in provider_names()
-        if (provider := find_provider(name)) and provider.registration.program
+    found = [
+        provider for name in provider_names() if (provider := find_provider(name)) and provider.registration.program
     ]
-    assert tested
-    assert f"| {' | '.join(f'{oldest} to {newest}' for oldest, newest in tested)} |" in page
+    by_screen = [f"{oldest} to {newest}" for oldest, newest in (one.tested for one in found if not one.doorbell)]
+    assert f"| {' | '.join(by_screen)} |" in page
+    for agent in ACP_AGENTS:
+        releases = " to ".join(sorted(set(agent.tested))) if agent.is_tried else "not tried"
+        (row,) = (line for line in page.splitlines() if line.startswith(f"| `{agent.name}` |"))
+        assert f"| `{agent.program} {agent.arguments[0]}` | {releases} |" in row
