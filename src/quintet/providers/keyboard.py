@@ -6,7 +6,7 @@ import re
 import termios
 import tty
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 PASTE_BEGINS: Final = b"\x1b[200~"
@@ -31,8 +31,9 @@ def raw_terminal(descriptor: int) -> Iterator[None]:
     try:
         yield
     finally:
-        os.write(1, b"\x1b[?2004l")
-        termios.tcsetattr(descriptor, termios.TCSANOW, before)
+        with suppress(OSError, termios.error):  # after a hang-up there is no terminal any more
+            os.write(1, b"\x1b[?2004l")
+            termios.tcsetattr(descriptor, termios.TCSANOW, before)
 
 
 class Keyboard:
