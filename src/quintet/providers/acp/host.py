@@ -57,10 +57,11 @@ class Host:
                 self.step()
         except HostEnds as end:
             code = end.code
-            if str(end):
-                self.pane.last_words(str(end))
+            self.pane.close(str(end))
             if self.agent and not code:
                 self.agent.close()
+        except OSError as error:  # the record cannot be written
+            self.pane.close(f"{error.filename or RECORD}: {error.strerror}")
         finally:
             if self.agent:
                 self.agent.end()

@@ -7,7 +7,8 @@ from quintet.providers.acp.conversation import PERSON, Conversation, HostEnds
 from quintet.providers.acp.view import HostPane
 from quintet.providers.keyboard import ESCAPE, Keyboard
 
-EXIT: Final = "/exit"
+EXIT, RENAME = "/exit", "/rename"
+"""the host's own commands; everything else is for the agent"""
 KEY_SECONDS: Final = 0.05
 """how long after an Escape the rest of a sequence may take"""
 _DOORBELL: Final = "\x1d"
@@ -73,7 +74,10 @@ class Keys:
         self._pane.redraw()
 
     def _submit(self, draft: str) -> None:
-        if draft.strip() == EXIT and self._conversation.turn is None:
+        word, _, rest = draft.strip().partition(" ")
+        if word == EXIT and not rest and self._conversation.turn is None:
             raise HostEnds
-        if draft.strip():
+        if word == RENAME and "\n" not in rest:
+            self._pane.rename(rest.strip())
+        elif word:
             self._conversation.prompt(draft, PERSON)

@@ -41,6 +41,8 @@ class HostPane:
         self._unfinished = ""
         self._message_lines = 0
         self._thought = ""
+        self._is_blank = True
+        """whether the last line that was printed is blank"""
 
     @property
     def width(self) -> int:
@@ -53,6 +55,13 @@ class HostPane:
             self._out.append(f"\x1b]2;{TITLE} {state} · {shorten(self._role, 60)}\x1b\\")
         self._bottom = bottom
         self.redraw()
+
+    def rename(self, name: str) -> None:
+        """Give the terminal another name."""
+        self._role = name or self._role
+        state, self._state = self._state, ""
+        self.dim(f"This terminal is called {self._role}.")
+        self.set_state(state, self._bottom)
 
     def redraw(self) -> None:
         """Draw the last line anew with the next flush."""
@@ -75,7 +84,7 @@ class HostPane:
             self._drawn = False
 
     def _last_line(self) -> str:
-        bottom = shorten(self._bottom, self.width - (_NARROWEST if self.draft else 0))
+        bottom = shorten(self._bottom, self.width - (self.width // 2 if self.draft else 0))
         if bottom and not self.draft:
             return f"{_DIM}{bottom}{_PLAIN}"
         before = f"{_DIM}{bottom}{_PLAIN} " if bottom else ""
@@ -91,6 +100,17 @@ class HostPane:
         self._clear_bottom()
         for piece in list(fold(clean(text), self.width - columns(indent))) or [""]:
             self._out.append(f"{indent}{style}{piece}{_PLAIN if style else ''}\r\n")
+            self._is_blank = not piece
+            indent = " " * columns(indent)
+
+    def blank(self) -> None:
+        """A blank line, unless there is one."""
+        self.end_parts()
+        self._space()
+
+    def _space(self) -> None:
+        if not self._is_blank:
+            self._print("")
 
     def dim(self, text: str) -> None:
         self.line(text, _DIM, _INDENT)
@@ -102,28 +122,32 @@ class HostPane:
         self.line(text, _YELLOW, _INDENT)
 
     def error(self, text: str) -> None:
-        self.line(text, _RED)
+        self.line(text, _RED, "✗ ")
 
-    def last_words(self, text: str) -> None:
-        """The one line that says why the host ends; the last one on the screen."""
-        self.error(text)
+    def close(self, last_words: str) -> None:
+        """The host ends: what it says about that is the last line on the screen."""
+        if last_words:
+            self.line(last_words, _RED)
         self._clear_bottom()
         self._write("".join(self._out).encode("utf-8", "replace"))
         self._out.clear()
 
     def prompt(self, text: str, by: str) -> None:
         """A prompt that begins a turn: its first lines."""
-        self.line()
+        self.blank()
         lines = clean(text).strip("\n").split("\n")
         for number, line in enumerate(lines[:_PROMPT_LINES]):
             self.line(shorten(line, self.width - 2), _BOLD, "» " if not number else _INDENT)
         if len(lines) > _PROMPT_LINES or len(text) > _PROMPT_LINES * self.width:
             self.dim(f"… {len(lines):,} lines, {len(text):,} characters, from the {by}")
-        self.line()
+        self.blank()
 
     def say(self, text: str) -> None:
         """A part of a message: whatever fills a line is printed."""
         self._end_thought()
+        if not self._unfinished and not self._message_lines:
+            text = text.lstrip("\n")
+            self._space()
         self._unfinished += text
         *whole, rest = self._unfinished.split("\n")
         for line in whole:
@@ -161,18 +185,20 @@ class HostPane:
     def _end_thought(self) -> None:
         thought, self._thought = self._thought, ""
         if thought.strip():
-            self._print("· " + shorten(thought, self._room - 2), _DIM, _INDENT)
+            self._print(shorten(thought.replace("**", ""), self._room - 2), _DIM, f"{_INDENT}· ")
 
     def tool(self, call: ToolCall) -> None:
         """A tool that has ended."""
         words = self.tool_words(call)
-        code = f" (exit code {call.exit_code})" if call.exit_code else ""
-        refused = " (not allowed)" if call.refused else ""
-        mark, style = ("✗", _RED) if call.failed or refused else ("●", _GREEN)
+        how = f" (exit code {call.exit_code})" if call.exit_code else ""
+        mark, style = ("✗", _RED) if call.failed else ("●", _GREEN)
+        if call.refused or not call.has_ended:
+            mark, style, how = "○", _DIM, " (not allowed)" if call.refused else " (not ended)"
         self.end_parts()
         self._clear_bottom()
-        shown = shorten(words, self._room - len(code) - len(refused))
-        self._out.append(f"{style}{mark}{_PLAIN} {shown}{style}{code}{refused}{_PLAIN}\r\n")
+        shown = shorten(words, self._room - len(how))
+        self._out.append(f"{style}{mark}{_PLAIN} {shown}{style}{how}{_PLAIN}\r\n")
+        self._is_blank = False
         if call.failed:
             for line in [line for line in call.output.split("\n") if line.strip()][-_OUTPUT_LINES:]:
                 self._print(shorten(line, self._room - 2), _DIM, _INDENT * 2)
@@ -185,7 +211,7 @@ class HostPane:
 
     def ask(self, what: str, options: Sequence[str]) -> None:
         """A question for permission, with its answers."""
-        self.line()
+        self.blank()
         self.line(f"The agent asks: {what}", _YELLOW)
         for number, option in enumerate(options, 1):
             self.line(f"{number}  {option}", "", _INDENT)
@@ -194,12 +220,12 @@ class HostPane:
         """The last line of a turn: why it failed, what it took."""
         self.end_parts()
         if end.failed:
-            self.error(f"✗ {_failure_words(end.failed)}")
+            self.error(_failure_words(end.failed))
         used = end.usage
         cached = f" ({used.cached:,} cached)" if used.cached else ""
         tokens = f"{used.input:,} tokens read{cached}, {used.output:,} written · " if any(used) else ""
         self.dim(f"{tokens}{seconds:.0f} s")
-        self.line()
+        self.blank()
 
 
 def _failure_words(failed: dict[str, Any]) -> str:
