@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
-Api = Literal["responses", "messages"]
+Api = Literal["responses", "messages", "chat", "gemini"]
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,8 @@ class Request:
     at: float
     """`time.monotonic()` of its arrival."""
     body: dict[str, Any] = field(repr=False)
+    is_helper: bool = False
+    """A helper of the CLI's own asks, which has the CLI's tools and the conversation so far."""
 
     @property
     def prompt(self) -> str:
@@ -31,7 +33,7 @@ class Request:
     @property
     def is_aside(self) -> bool:
         """A thread of the CLI's own, such as the one that asks for a title, is given no tools."""
-        return not self.tools
+        return not self.tools or self.is_helper
 
 
 @dataclass(frozen=True)

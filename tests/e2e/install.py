@@ -1,6 +1,7 @@
 """Fetches the real programs once, each into a folder of its own below `.e2e/` at the repository's root."""
 
 import fcntl
+import os
 import platform
 import shutil
 import subprocess
@@ -11,6 +12,8 @@ from pathlib import Path
 
 STORE = (Path(__file__).parents[2] / ".e2e").resolve()
 """Resolved, because the programs know their folders by their real names."""
+PLATFORM = f"{sys.platform}-{({'x86_64': 'x64', 'aarch64': 'arm64'}).get(platform.machine(), platform.machine())}"
+"""as npm names it in packages with native programs"""
 NPM_FLAGS = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock")
 TAIL = 2000
 
@@ -27,10 +30,39 @@ def ensure_codex(version: str) -> Path:
 def ensure_claude(version: str) -> Path:
     """The `claude` program of that release."""
     modules = _ensure_npm("claude", "@anthropic-ai/claude-code", version) / "node_modules"
-    machine = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
     # Newer releases ship a native program, which only the skipped install script would link into .bin.
-    native = modules / "@anthropic-ai" / f"claude-code-{sys.platform}-{machine}" / "claude"
+    native = modules / "@anthropic-ai" / f"claude-code-{PLATFORM}" / "claude"
     return native if native.exists() else modules / ".bin/claude"
+
+
+def ensure_gemini(version: str = "0.61.0") -> Path:
+    """The `gemini` program of that release."""
+    return _ensure_npm("gemini", "@google/gemini-cli", version) / "node_modules/.bin/gemini"
+
+
+def ensure_opencode(version: str = "1.18.33") -> Path:
+    """The `opencode` program of that release: a native one, which only the skipped install script would link."""
+    return _ensure_npm("opencode", "opencode-ai", version) / f"node_modules/opencode-{PLATFORM}/bin/opencode"
+
+
+def ensure_copilot(version: str = "1.0.102") -> Path:
+    """The `copilot` program of that release: a native one, without the script that looks for it."""
+    return _ensure_npm("copilot", "@github/copilot", version) / f"node_modules/@github/copilot-{PLATFORM}/copilot"
+
+
+def ensure_qwen(version: str = "0.24.4", node: str = "22.23.3") -> Path:
+    """The `qwen` program of that release, with a Node.js of its own: it wants a newer one than the others."""
+    own_node = _ensure_npm("node", f"node-{PLATFORM}", node) / f"node_modules/node-{PLATFORM}/bin/node"
+    folder = _ensure_npm("qwen", "@qwen-code/qwen-code", version)
+    script = folder / "node_modules/@qwen-code/qwen-code/cli-entry.js"
+    program = folder / "bin/qwen"
+    if not program.exists():
+        program.parent.mkdir(exist_ok=True)
+        started = program.with_suffix(f".{os.getpid()}")
+        started.write_text(f'#!/bin/sh\nexec {own_node} {script} "$@"\n')
+        started.chmod(0o755)
+        started.rename(program)
+    return program
 
 
 def ensure_openspec(version: str = "1.13.2") -> Path:

@@ -10,8 +10,20 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from tests.e2e.exchange import Brain, Reply, Request
-from tests.e2e.wire import WIRES, Json, Wire, encode
+from tests.e2e.wire import Json, Wire
+from tests.e2e.wire_chat import ChatCompletions
+from tests.e2e.wire_gemini import GenerateContent
+from tests.e2e.wire_messages import Messages
+from tests.e2e.wire_responses import Responses
 
+WIRES: Mapping[str, Wire] = MappingProxyType(
+    {
+        "/v1/responses": Responses(),
+        "/v1/messages": Messages(),
+        "/v1/chat/completions": ChatCompletions(),
+        "/v1beta/models": GenerateContent(),
+    }
+)
 TITLE = Reply.say("Scripted task")
 
 
@@ -114,12 +126,12 @@ class _Handler(BaseHTTPRequestHandler):
         arrived = time.monotonic()
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         path = urlsplit(self.path).path
-        wire = WIRES.get(path)
+        wire = WIRES.get(path.rpartition("/")[0] if path.startswith("/v1beta/") else path)
         if wire is None:
             counts = path.endswith("/count_tokens")
             self._send_json(200 if counts else 404, {"input_tokens": len(body) // 4} if counts else {})
             return
-        request = wire.read(json.loads(body), arrived)
+        request = wire.read(path, json.loads(body), arrived)
         reply = self.server.model.answer(request)
         if self.server.model.stopped.wait(reply.delay):
             return
@@ -127,6 +139,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_json(reply.status, wire.error(reply), reply.headers)
         elif reply.cut and not request.body.get("stream"):
             self.close_connection = True  # Claude Code asks once more without a stream, and gets nothing at all
+        elif (whole := wire.whole(request, reply)) is not None:
+            self._send_json(200, whole)
+            self.server.model.note_answer(request)
         else:
             self._stream(wire, request, reply)
 
@@ -136,9 +151,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Cache-Control", "no-store")
         self.end_headers()
         for event in self._events(wire, request, reply):
-            self.wfile.write(encode(event))
+            self.wfile.write(wire.frame(event))
             self.wfile.flush()
-            if event["type"].endswith("delta") and self.server.model.stopped.wait(reply.pace):
+            if event.get("type", "delta").endswith("delta") and self.server.model.stopped.wait(reply.pace):
                 return
         self.server.model.note_answer(request)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.e2e import acp_agents
 from tests.e2e.exchange import Brain
 from tests.e2e.home import clean_environment, make_home
 from tests.e2e.install import ensure_claude, ensure_codex, ensure_openspec
@@ -28,16 +29,21 @@ class Cast:
 
     codex: str = ""
     claude: str = ""
+    acp: tuple[str, ...] = ()
+    """those that speak the Agent Client Protocol, by their providers' names"""
     agents: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """the `agents` section of the config file"""
+    more: Mapping[str, Any] = field(default_factory=dict)
+    """other sections of the config file"""
 
     @property
     def provider(self) -> str:
-        return "codex" if self.codex else "claude_code"
+        return "codex" if self.codex else "claude_code" if self.claude else self.acp[0]
 
     def programs(self) -> list[Path]:
         wanted = [ensure_codex(self.codex)] if self.codex else []
-        return wanted + ([ensure_claude(self.claude)] if self.claude else [])
+        wanted += [ensure_claude(self.claude)] if self.claude else []
+        return wanted + [acp_agents.AGENTS[name].ensure() for name in self.acp]
 
 
 @dataclass(frozen=True)
@@ -53,7 +59,7 @@ class Rig:
     def start(self, **settings: str) -> subprocess.Popen[str]:
         """`quintet run`, as a user starts it."""
         config = self.home / "quintet.json"
-        config.write_text(json.dumps({"provider": self.cast.provider, "agents": self.cast.agents}))
+        config.write_text(json.dumps({"provider": self.cast.provider, "agents": self.cast.agents, **self.cast.more}))
         given = {"WD": str(self.project), "PROMPT": TASK, "VERIFY_CMD": VERIFY}
         return subprocess.Popen(
             [*QUINTET, "run", str(config)],
@@ -103,6 +109,9 @@ def rig(cast: Cast, brain: Brain, more: Mapping[str, str] | None = None) -> Iter
     with ScriptedModel(brain) as model:
         home = make_home(model.url, [], programs)
         env = clean_environment(home, programs) | claude_environment(model.url) | {"XDG_STATE_HOME": str(place / "x")}
+        if cast.acp:
+            acp_agents.prepare(home)
+            env |= acp_agents.environment(model.url)
         make_project(project, env)
         try:
             yield Rig(model, cast, home, project, env | dict(more or {}))
