@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from quintet.config.kinds import Choice, Kind
+from quintet.config.kinds import Choice, Kind, Variables
 from quintet.config.schema import SCHEMA_KEY
 from quintet.config.table import (
     AGENT_KINDS,
@@ -192,7 +192,10 @@ def _read(kind: Kind, found: _Given) -> Any:
         return kind.read(found.raw)
     except ValueError:
         hint = _nearest(found.raw, kind.names) if isinstance(kind, Choice) else ""
-        raise ConfigError(f"{found.place}: found {_quote(found.raw)}, allowed: {kind.allowed}{hint}") from None
+        raw = found.raw
+        if isinstance(kind, Variables):  # a value may be secret
+            raw = list(raw) if isinstance(raw, dict) else "..."
+        raise ConfigError(f"{found.place}: found {_quote(raw)}, allowed: {kind.allowed}{hint}") from None
 
 
 def _quote(raw: Any) -> str:

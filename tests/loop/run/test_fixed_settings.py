@@ -63,6 +63,18 @@ def test_a_config_file_cannot_make_a_new_run_of_one_that_goes_on(project: Projec
     assert (project.wd / "verified").exists()
 
 
+def test_agents_of_the_users_own_are_kept_with_their_variables(project: Project) -> None:
+    configure(project, providers={"mine": {"command": ["x"], "env": {"KEY": "k3pt"}}})
+    killed(project)
+    configure(project, providers={"mine": {"command": ["x"], "env": {"KEY": "s3cret"}}})
+    done = project.run()
+    assert done.code == 0, done.text
+    assert "(providers), which counts from the next run on" in words(done.out)
+    assert "s3cret" not in done.text
+    kept = [path.read_text() for path in project.wd.rglob("*") if path.is_file() and path.name != "quintet.json"]
+    assert not [text for text in kept if "k3pt" in text]
+
+
 def test_a_config_file_that_always_begins_a_new_run_still_does(project: Project) -> None:
     configure(project, resume=False)
     killed(project)
