@@ -60,7 +60,7 @@ def test_the_pane_runs_a_host_whose_command_line_tells_nothing(agent: AcpAgent, 
 def test_gemini_acts_without_asking_in_a_folder_that_nobody_has_trusted(bin_folder: Path) -> None:
     _, settings = start(GEMINI, bin_folder, model="gemini-x")
     assert settings.command[1:] == ("--acp", "--approval-mode", "yolo", "--skip-trust", "-m", "gemini-x")
-    assert (settings.mode, settings.model_by) == ("yolo", ModelBy.PROGRAM)
+    assert (settings.mode, settings.model_by) == ("", ModelBy.PROGRAM)
     assert settings.instructions_by is InstructionsBy.FIRST_PROMPT
     assert settings.instructions == ROLE
     assert settings.load_in_next_minute
@@ -68,14 +68,13 @@ def test_gemini_acts_without_asking_in_a_folder_that_nobody_has_trusted(bin_fold
 
 def test_asking_is_another_way_to_start(bin_folder: Path) -> None:
     _, settings = start(GEMINI, bin_folder, asks=True)
-    assert (settings.command[1:], settings.mode, settings.asks) == (("--acp",), "default", True)
+    assert (settings.command[1:], settings.asks) == (("--acp", "--approval-mode", "default"), True)
 
 
 @pytest.mark.parametrize("args", [("--approval-mode", "plan"), ("--approval-mode=plan",), ("-y",)])
 def test_permissions_among_the_users_arguments_are_the_only_ones(args: tuple[str, ...], bin_folder: Path) -> None:
     _, settings = start(GEMINI, bin_folder, args=args)
     assert settings.command[1:] == ("--acp", *args)
-    assert settings.mode == ""
     assert settings.asks, "the host must not say yes in the user's place"
 
 
@@ -117,7 +116,7 @@ def test_copilot_finds_the_role_in_a_folder_beside_the_users_own(bin_folder: Pat
 def test_qwen_gets_the_role_as_an_argument(bin_folder: Path) -> None:
     _, settings = start(QWEN, bin_folder, args=("--debug",))
     assert settings.command[-3:] == ("--append-system-prompt", ROLE, "--debug")
-    assert settings.mode == "yolo"
+    assert settings.command[1:4] == ("--acp", "--approval-mode", "yolo")
 
 
 def test_an_agent_of_the_users_has_its_own_variables_mode_and_model(bin_folder: Path) -> None:

@@ -5,10 +5,13 @@
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 import time
 from collections import deque
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -33,6 +36,8 @@ class Script:
         """by method: steps before its answer"""
         self.turns: list[list[dict[str, Any]]] = raw.get("turns", [[{"say": "done"}]])
         """steps of each prompt; the last of them for all that follow"""
+        self.by_prompt: list[tuple[str, list[dict[str, Any]]]] = raw.get("by_prompt", [])
+        """patterns and steps: the first that is found in a prompt counts before `turns`"""
 
 
 class FakeAgent:
@@ -125,7 +130,9 @@ class FakeAgent:
         return {"result": {"configOptions": []}}
 
     def do_session_prompt(self, message: dict[str, Any]) -> dict[str, Any]:
-        steps = self.script.turns[min(self.prompts, len(self.script.turns) - 1)]
+        turns, text = self.script.turns, prompt_of(message)
+        found = (steps for words, steps in self.script.by_prompt if re.search(words, text))
+        steps = next(found, turns[min(self.prompts, len(turns) - 1)])
         self.prompts += 1
         self.answer = {"result": {"stopReason": "end_turn"}}
         self.act(steps, message)
@@ -139,8 +146,7 @@ class FakeAgent:
     def step_say(self, text: Any, message: dict[str, Any] | None) -> None:
         """Say a text, {"text", "id", "meta"}, or the prompt itself ("{prompt}"), or the mode ("{mode}")."""
         told = text if isinstance(text, dict) else {"text": text}
-        prompt = "".join(block["text"] for block in message["params"].get("prompt", [])) if message else ""
-        words = told["text"].replace("{prompt}", prompt).replace("{mode}", self.mode)
+        words = told["text"].replace("{prompt}", prompt_of(message)).replace("{mode}", self.mode)
         extra = {"messageId": told["id"]} if "id" in told else {}
         self.say(words, **extra, **({"_meta": told["meta"]} if "meta" in told else {}))
 
@@ -232,6 +238,17 @@ class FakeAgent:
             self.waiting.append(message)
         self.answer = {"result": {"stopReason": "cancelled"}}
 
+    def step_respond(self, text: str, message: dict[str, Any] | None) -> None:
+        """Write the response file that the prompt asks for."""
+        found = re.findall(r"^cat > (.+) <<'QUINTET_END_", prompt_of(message), re.MULTILINE)
+        Path(shlex.split(found[-1])[0]).write_text(text, encoding="utf-8")
+
+    def step_once(self, taken: dict[str, Any], message: dict[str, Any] | None) -> None:
+        """Steps that only the first process does that makes this file."""
+        with suppress(FileExistsError):
+            Path(taken["file"]).touch(exist_ok=False)
+            self.act(taken["steps"], message)
+
     def step_until_file(self, path: str, _: Any) -> None:
         """Work until a file is there."""
         while not Path(path).exists():
@@ -253,6 +270,10 @@ class FakeAgent:
     def send(self, message: dict[str, Any]) -> None:
         sys.stdout.buffer.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
         sys.stdout.buffer.flush()
+
+
+def prompt_of(message: dict[str, Any] | None) -> str:
+    return "".join(block["text"] for block in message["params"].get("prompt", [])) if message else ""
 
 
 if __name__ == "__main__":

@@ -29,11 +29,11 @@ class Registration:
     homes: tuple[str, ...] = ()
     """the folders that it writes its login, its settings and its history to"""
     home_variable: str = ""
-    """the variable that names another folder in their place"""
+    """the variable that names another folder in place of the first one"""
     own_files: tuple[str, ...] = ()
     """files of its own beside them; in a sandbox it can only read those"""
 
     def homes_in(self, env: Mapping[str, str]) -> tuple[str, ...]:
         """Its folders, as this environment has them."""
         named = env.get(self.home_variable, "")
-        return (named,) if named else self.homes
+        return (named, *self.homes[1:]) if named else self.homes

@@ -6,7 +6,7 @@ and commands in a shell that are still running below it.
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 import psutil
@@ -45,6 +45,19 @@ def end_strays(terminals: Mapping[str, Owner]) -> dict[str, list[str]]:
                 ended.setdefault(terminal, {})[process.pid] = words
         end_processes([process for _, process in found], _SECONDS)
     return {terminal: list(commands.values()) for terminal, commands in ended.items()}
+
+
+def end_left_behind(terminals: Collection[str]) -> None:
+    """End everything that was started in terminals whose programs have ended."""
+    for _ in range(_ROUNDS):
+        found = []
+        for pid in [pid for pid, terminal in _marked() if terminal in terminals and pid != os.getpid()]:
+            with contextlib.suppress(psutil.Error):  # it has ended meanwhile
+                process = psutil.Process(pid)
+                found += [process] if process.status() != psutil.STATUS_ZOMBIE else []
+        if not found:
+            return
+        end_processes(found, _SECONDS)
 
 
 def _find(terminals: Mapping[str, Owner]) -> Iterator[tuple[str, psutil.Process]]:

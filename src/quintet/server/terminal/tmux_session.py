@@ -21,7 +21,7 @@ from quintet.server.terminal.input import end_agent
 from quintet.server.terminal.pane import NO_ANSWER
 from quintet.server.terminal.prepare import PreparedTerminal, prepare_terminal
 from quintet.server.terminal.startup import PENDING, finish_delivery, start_agent
-from quintet.server.terminal.strays import Owner, end_strays
+from quintet.server.terminal.strays import Owner, end_left_behind, end_strays
 from quintet.server.terminal.terminal_spec import TerminalSpec
 from quintet.server.tmux.connection import TmuxConnection, quote
 from quintet.server.tmux.errors import TmuxError, TmuxUnresponsive
@@ -53,6 +53,8 @@ class TmuxSession:
         """the server that acts on the session's terminals, as far as is known"""
         self._finished: set[tuple[str, int]] = set()
         """turns that another server has begun to type and this one has finished"""
+        self._swept: set[str] = set()
+        """terminals whose programs have ended, with all that they have left"""
         self._server = 0
         """the process number of the tmux server"""
         self._panes: dict[str, AgentTerminal] = {}
@@ -159,6 +161,7 @@ class TmuxSession:
         for terminal in list(self.terminals.values()):
             if terminal.facts.server != os.getpid() or not terminal.facts.ready:
                 self._finish_orphan(terminal)
+        await self._end_left_behind(*self.terminals.values())
 
     def _finish_orphan(self, terminal: AgentTerminal) -> None:
         """Finish the start or the input that was begun by a server which has ended."""
@@ -215,6 +218,7 @@ class TmuxSession:
                 await self._tmux.run(f"kill-pane -t {terminal.pane_id}")
             await asyncio.to_thread(end_groups, [terminal.pid])
         terminal.mark_ended("it was deleted")
+        await self._end_left_behind(terminal)
         self.terminals.pop(terminal.facts.id, None)
         self._panes.pop(terminal.pane_id, None)
         await asyncio.to_thread(shutil.rmtree, terminal.folder, ignore_errors=True)
@@ -227,6 +231,13 @@ class TmuxSession:
             name: Owner(terminal.pid, terminal.facts.begun) for name, terminal in self.terminals.items() if name != but
         }
         return await asyncio.to_thread(end_strays, owners)
+
+    async def _end_left_behind(self, *terminals: AgentTerminal) -> None:
+        """End what a host that was killed has left of its agent, which has a process group of its own."""
+        ended = {one.facts.id for one in terminals if one.provider.doorbell and one.ended} - self._swept
+        self._swept |= ended
+        if ended:
+            await asyncio.to_thread(end_left_behind, ended)
 
     async def end_terminal(self, terminal: AgentTerminal) -> None:
         """End an agent as its user would. The session ends with the last one that lives."""
@@ -250,6 +261,7 @@ class TmuxSession:
         self.unresponsive = False
         for terminal in self.terminals.values():
             terminal.mark_ended("its session was ended")
+        await self._end_left_behind(*self.terminals.values())
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
     async def disconnect(self) -> None:
