@@ -11,7 +11,11 @@ QuintetError                one line for the user, exit code 1
 │   │   └── TurnFailure     ... or only its turn: the model did not answer, a limit is reached
 │   ├── NoResponse          an agent is idle and has written no response (also a RuntimeError)
 │   ├── ResponseTimeout     an agent is still at work when its time is up (also a TimeoutError)
-│   └── TokensUsedUp        the run has reached its limit of tokens (exit code 3)
+│   └── StoppedOnPurpose    the run stops before its next prompt, and can go on later
+│       ├── TokensUsedUp    ... because it has reached its limit of tokens (exit code 3)
+│       ├── TimeUsedUp      ... of time (exit code 4)
+│       ├── CostUsedUp      ... of money (exit code 5)
+│       └── Paused          ... because a person wants a pause (exit code 6)
 ├── GitError                git cannot be run, or failed
 ├── NotGuarded              what agents change in a project cannot be watched
 │   └── TooLarge            ... because its snapshot takes too long
@@ -79,8 +83,34 @@ class ResponseTimeout(RunError, TimeoutError):  # noqa: N818
     """An agent is still at work when its time is up."""
 
 
-class TokensUsedUp(RunError):  # noqa: N818
+class StoppedOnPurpose(RunError):  # noqa: N818
+    """The run stops before its next prompt, and can go on later."""
+
+    exit_code = 1
+
+
+class TokensUsedUp(StoppedOnPurpose):
     """The run has reached its limit of tokens."""
+
+    exit_code = 3
+
+
+class TimeUsedUp(StoppedOnPurpose):
+    """The run has reached its limit of time at work."""
+
+    exit_code = 4
+
+
+class CostUsedUp(StoppedOnPurpose):
+    """The run has reached its limit of money."""
+
+    exit_code = 5
+
+
+class Paused(StoppedOnPurpose):
+    """A person wants the run to pause."""
+
+    exit_code = 6
 
 
 class GitError(QuintetError):

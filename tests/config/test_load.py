@@ -52,7 +52,8 @@ DEFAULTS = {
     "post_processing.push": "", "post_processing.pull_request": "off", "notifications.ntfy_topic": "",
     "notifications.ntfy_url": "https://ntfy.sh",
     "notifications.webhook": "", "notifications.secret_file": "", "notifications.command": "",
-    "cleanup_on_exit": False, "resume": None,
+    "cleanup_on_exit": False, "resume": None, "limits.max_seconds": 0.0, "limits.max_cost": 0.0,
+    "people.approve": [], "people.approve_timeout": 0.0, "people.approve_default": "stop",
     "limits.max_tokens": 0, "prices": None, "limits.max_limit_wait": 21600.0, "handoff.recover_terminals": True,
     "guard.mode": "restore", "guard.protect": [], "guard.allow": [],
     "guard.require_actions": True, "guard.end_strays": True, "guard.red_first": "warn", "guard.verify_first": False,
@@ -69,7 +70,8 @@ VARIABLES = {
     "STRICT_FILE_HANDOFF", "IDLE_GRACE_SECONDS", "RESPONSE_TIMEOUT", "MAX_FILE_REMINDERS", "AUTO_ACCEPT_PERMISSIONS",
     "POST_OPENSPEC_ARCHIVE", "POST_GIT_COMMIT", "POST_GIT_COMMIT_COMMENT", "POST_PUSH", "POST_PR",
     "NTFY_TOPIC", "NTFY_URL",
-    "NOTIFY_WEBHOOK", "NOTIFY_SECRET_FILE", "NOTIFY_CMD",
+    "NOTIFY_WEBHOOK", "NOTIFY_SECRET_FILE", "NOTIFY_CMD", "MAX_SECONDS", "MAX_COST", "APPROVE", "APPROVE_TIMEOUT",
+    "APPROVE_DEFAULT",
     "GUARD", "PROTECT", "GUARD_ALLOW",
     "REQUIRE_ACTIONS", "CLEANUP_ON_EXIT", "RESUME", "STATE_FILE", "MAX_TOKENS", "PRICES", "RECOVER_TERMINALS",
     "MAX_LIMIT_WAIT", "PROMPTS_DIR", "PERMISSIONS", "PROGRESS_SECONDS", "RED_FIRST", "VERIFY_FIRST", "END_STRAYS",
@@ -112,6 +114,8 @@ SAMPLES = {
     "workspace.mode": ("worktree", "tree", "worktree"),
     "handoff.permissions": ("unattended", "ask", "unattended"),
     "post_processing.pull_request": ("draft", "ready", "draft"),
+    "people.approve": ("spec", "result", ["spec", "result"]), "people.approve_default": ("reject", "approve", "stop"),
+    "limits.max_cost": ("1", "2", 3.0),
     "prices": ("{}", '{"b": {"input": 1, "output": 2}}', {"c": {"input": 1, "output": 2}}),
 }  # fmt: skip
 

@@ -1,6 +1,6 @@
 """A whole run in memory: the flow and the prompts, with replies from a script instead of agents."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from quintet.loop.decide.prompts import Prompts
 from quintet.loop.decide.state import Again, State, TerminalRef
 from quintet.loop.decide.steps import (
     Ask,
+    AskedPerson,
     ChecksEnded,
     Closed,
     Dispatched,
@@ -22,8 +23,10 @@ from quintet.loop.decide.steps import (
     Marked,
     NoReply,
     Outcome,
+    PersonDecided,
     Replied,
     Verify,
+    WaitForPerson,
 )
 from quintet.loop.decide.task import Task
 from quintet.loop.journal import Event, When
@@ -90,11 +93,13 @@ def play(
     exit_code: int = 0,
     red: int = 1,
     pause: Callable[[State], State] = lambda state: state,
+    people: Sequence[PersonDecided] = (),
 ) -> Played:
     """Go from step to step until the run is over. `pause` stands where a run may stop and be resumed.
 
-    The checks end with `exit_code`, before the first prompt with `red`.
+    The checks end with `exit_code`, before the first prompt with `red`. `people` is what is said at the gates.
     """
+    words = iter(people)
     played = Played(state, Finished(state.final_status))
     for _ in range(most_steps(config)):
         step = following(state, config)
@@ -106,6 +111,8 @@ def play(
             played.verified += step.when is When.AFTER_PASS
             code = red if step.when is When.START else exit_code
             outcome = ChecksEnded((CheckOutcome(step.checks[0], code, "output of the command"),))
+        elif isinstance(step, WaitForPerson):
+            outcome = next(words) if state.waiting else AskedPerson(1000.0)
         elif isinstance(step, FollowUp):
             outcome = FollowUpEnded(FollowUpResult.DONE) if step.mark else Marked("a mark")
         else:
@@ -126,7 +133,8 @@ def play(
 def most_steps(config: Settings) -> int:
     """The longest run that the limits allow: a worker and twice its reviewer, the tester twice, and the checks."""
     pair = 3 * config.max_review_cycles
-    return pair + config.max_rounds * (pair + 4) + 2
+    gates = (pair + 2) * len(config.approve)
+    return pair + config.max_rounds * (pair + 4) + 2 + 2 * gates
 
 
 def scripted(**replies: str | list[str]) -> Reply:

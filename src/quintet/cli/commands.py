@@ -7,6 +7,7 @@ import click
 from quintet.cli.lazy import completes_with, runs
 from quintet.cli.options import SettingsCommand, setting_options
 from quintet.config.table import OWN_PROVIDERS
+from quintet.roles import BY_NAME
 
 SHELLS = ("bash", "zsh", "fish")
 FILE = click.Path(path_type=Path)
@@ -164,6 +165,45 @@ def stop_command() -> None:
 
     RUN is one run of the project; by default all of them. Of a run that has ended, the terminals are ended.
     """
+
+
+# -- what people say
+
+
+@click.command("approve")
+@run_argument
+@wd_option
+@runs("people:approve")
+def approve_command() -> None:
+    """Let a run go on that waits for you (APPROVE); by default the newest."""
+
+
+@click.command("reject")
+@click.argument("words", nargs=-1, required=True, metavar="[RUN] NOTES")
+@wd_option
+@runs("people:reject")
+def reject_command() -> None:
+    """Send back what a run waits with. NOTES say what has to be different, above any review.
+
+    A specification goes back to the analyst, a result to the programmer.
+    """
+
+
+@click.command("note")
+@click.argument("words", nargs=-1, required=True, metavar="[RUN] TEXT")
+@click.option("--role", type=click.Choice(list(BY_NAME)), help="By default whoever is asked next.")
+@wd_option
+@runs("people:note")
+def note_command() -> None:
+    """Leave a note that travels with the next prompt. Nothing is typed into an agent at work."""
+
+
+@click.command("pause")
+@run_argument
+@wd_option
+@runs("people:pause")
+def pause_command() -> None:
+    """Let a run stop after its current turn; quintet run goes on with it."""
 
 
 # -- afterwards
@@ -366,6 +406,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
         logs_command,
         stop_command,
     ),
+    "What people say": (approve_command, reject_command, note_command, pause_command),
     "Afterwards": (
         diff_command,
         merge_command,

@@ -18,6 +18,7 @@ TITLES: Final = {
     "post_processing": "After PASS",
     "workspace": "A worktree for the run",
     "sandbox": "What agents can reach",
+    "people": "Waiting for people",
     "notifications": "Notifications",
 }
 """the sections of the config file, in the order in which they are shown"""

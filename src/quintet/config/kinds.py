@@ -136,6 +136,23 @@ class Seconds:
 
 
 @dataclass(frozen=True)
+class Money:
+    """An amount in the currency of the prices."""
+
+    allowed: str = "a number from 0 on"
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {"type": "number", "minimum": 0, "maximum": _MOST_MONEY}
+
+    def read(self, raw: Any) -> float:
+        amount = float(raw) if isinstance(raw, str) else raw
+        if type(amount) not in (int, float) or not 0 <= amount <= _MOST_MONEY:
+            raise ValueError
+        return float(amount)
+
+
+@dataclass(frozen=True)
 class Prices:
     """What tokens cost: an object, in a variable as JSON."""
 
@@ -235,6 +252,29 @@ class Variables:
         if not isinstance(raw, dict) or not all(re.fullmatch(_VARIABLE, name) for name in raw):
             raise ValueError
         return {name: Text().read(value) for name, value in raw.items()}
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Some of a few names: a list, or a text with commas between them."""
+
+    names: Sequence[str]
+
+    @property
+    def allowed(self) -> str:
+        return f"some of {', '.join(self.names)}, as a list or with commas between them"
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {"type": "array", "items": {"type": "string", "enum": list(self.names)}}
+
+    def read(self, raw: Any) -> tuple[str, ...]:
+        if isinstance(raw, str):
+            raw = [part.strip() for part in raw.split(",") if part.strip()]
+        chosen = TextList().read(raw)
+        if not set(chosen) <= set(self.names):
+            raise ValueError
+        return chosen
 
 
 @dataclass(frozen=True)

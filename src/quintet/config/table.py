@@ -7,9 +7,11 @@ from typing import Any, Final
 
 from quintet.config.kinds import (
     Choice,
+    Choices,
     Flag,
     Globs,
     Kind,
+    Money,
     Paths,
     PathText,
     Prices,
@@ -155,6 +157,18 @@ class Settings:
         WholeNumber(0, 10**12),
         0,
         "tokens after which the run stops before its next prompt; 0: no limit",
+    )
+    max_seconds: float = _row(
+        "limits.max_seconds",
+        Seconds(),
+        0.0,
+        "time that agents may be at work before the run stops before its next prompt; 0: no limit",
+    )
+    max_cost: float = _row(
+        "limits.max_cost",
+        Money(),
+        0.0,
+        "what the tokens may cost, by `prices`, before the run stops before its next prompt; 0: no limit",
     )
     max_limit_wait: float = _row(
         "limits.max_limit_wait",
@@ -332,6 +346,21 @@ class Settings:
     )
     sandbox_network: str = _row(
         "sandbox.network", Choice(("keep", "none")), "keep", "none: without a network; only for agents without a model"
+    )
+    approve: tuple[str, ...] = _row(
+        "people.approve",
+        Choices(("spec", "result")),
+        (),
+        "where the run waits for a person: after the specification, after PASS, or both",
+    )
+    approve_timeout: float = _row(
+        "people.approve_timeout", Seconds(), 0.0, "how long it waits there for `quintet approve`; 0: for ever"
+    )
+    approve_default: str = _row(
+        "people.approve_default",
+        Choice(("stop", "approve", "reject")),
+        "stop",
+        "what follows when that time is up: the run stops and waits on, or goes on as if somebody had said so",
     )
     ntfy_topic: str = _row("notifications.ntfy_topic", Text(), "", "ntfy topic that gets notifications")
     ntfy_url: str = _row("notifications.ntfy_url", Url(), "https://ntfy.sh", "ntfy server, by default the public one")

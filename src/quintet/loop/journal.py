@@ -285,6 +285,34 @@ class PermissionAsked(_Event):
     """something that a yes does not answer"""
 
 
+class ApprovalAsked(_Event):
+    """The run waits for a person."""
+
+    event: Literal["approval_asked"] = "approval_asked"
+    gate: str
+    until: str = ""
+    """when it stops waiting, in UTC; empty: never"""
+
+
+class PersonDecided(_Event):
+    """A person has approved something or sent it back."""
+
+    event: Literal["person_decided"] = "person_decided"
+    gate: str
+    approved: bool
+    by: str
+    notes: str = ""
+
+
+class PersonNoted(_Event):
+    """A note of a person's went with a prompt."""
+
+    event: Literal["person_noted"] = "person_noted"
+    role: str
+    by: str
+    text: str
+
+
 class StatusDoubted(_Event):
     """The server's readers of an agent have disagreed for long; the safe reading stands."""
 
@@ -364,6 +392,9 @@ Event = Annotated[
     | GuardViolation
     | Reminded
     | PermissionAsked
+    | ApprovalAsked
+    | PersonDecided
+    | PersonNoted
     | StatusDoubted
     | HandTyped
     | ServerFault

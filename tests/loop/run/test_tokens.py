@@ -7,8 +7,8 @@ import pytest
 
 from quintet.api.backend import TerminalView
 from quintet.api.models import TokenCount
-from quintet.errors import PassingFault, TokensUsedUp
-from quintet.loop.decide.state import TerminalRef
+from quintet.errors import CostUsedUp, PassingFault, TokensUsedUp
+from quintet.loop.decide.state import State, TerminalRef
 from quintet.loop.run.tokens import Spent, TokenLedger, cost, read_tokens
 from tests.loop.runs import settings
 from tests.stub.fake import FakeBackend, FakeClock
@@ -71,10 +71,10 @@ def test_more_cached_than_read_is_never_a_negative_price() -> None:
 
 def test_the_limit() -> None:
     api = server()
-    TokenLedger(settings()).check(10**9, api)
-    TokenLedger(settings(max_tokens=100)).check(99, api)
+    TokenLedger(settings()).check(State(tokens_used=10**9), api)
+    TokenLedger(settings(max_tokens=100)).check(State(tokens_used=99), api)
     with pytest.raises(TokensUsedUp, match="100 tokens are used and MAX_TOKENS is 100"):
-        TokenLedger(settings(max_tokens=100)).check(100, api)
+        TokenLedger(settings(max_tokens=100)).check(State(tokens_used=100), api)
 
 
 def test_a_limit_that_nobody_counts_towards_is_said_once() -> None:
@@ -91,9 +91,16 @@ def test_a_limit_that_nobody_counts_towards_is_said_once() -> None:
 def test_over_another_server_the_limit_is_doubted_before_the_first_prompt() -> None:
     said: list[str] = []
     stranger = server(own=False)
-    TokenLedger(settings(max_tokens=5000), said.append).check(0, stranger)
+    TokenLedger(settings(max_tokens=5000), said.append).check(State(tokens_used=0), stranger)
     assert "API" in said[0]
     said.clear()
-    TokenLedger(settings(), said.append).check(0, stranger)
+    TokenLedger(settings(), said.append).check(State(tokens_used=0), stranger)
     TokenLedger(settings(max_tokens=5000), said.append).close(server(usage(1, 1, 1)), TerminalRef("t", "x"), "")
     assert said == [], "no limit, or tokens that are told: nothing to warn of"
+
+
+def test_a_limit_of_money_stops_the_run() -> None:
+    api = server()
+    TokenLedger(settings(max_cost=3.0)).check(State(cost_used=2.99), api)
+    with pytest.raises(CostUsedUp, match=r"the tokens have cost .* and MAX_COST is 3; set a higher limit"):
+        TokenLedger(settings(max_cost=3.0)).check(State(cost_used=3.0), api)

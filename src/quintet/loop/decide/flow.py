@@ -5,6 +5,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
@@ -15,12 +16,13 @@ from quintet.loop.decide.checks import RED_OFF, RED_STOP, all_checks, passes_alr
 from quintet.loop.decide.evidence import did_work
 from quintet.loop.decide.gate import Verdict
 from quintet.loop.decide.markup import normalise
-from quintet.loop.decide.state import Again, State, Status, Turn, without_terminals
+from quintet.loop.decide.state import Again, Gate, State, Status, Turn, without_terminals
 from quintet.loop.decide.steps import (
     AFTER_PASS,
     ArchiveChange,
     Arrived,
     Ask,
+    AskedPerson,
     ChecksEnded,
     Closed,
     Commit,
@@ -34,6 +36,8 @@ from quintet.loop.decide.steps import (
     NoReply,
     NotSent,
     Outcome,
+    PersonDecided,
+    PersonOutcome,
     Push,
     Replied,
     Resumed,
@@ -45,9 +49,22 @@ from quintet.loop.decide.steps import (
     TerminalsEnded,
     TurnOutcome,
     Verify,
+    WaitForPerson,
 )
 from quintet.loop.journal import When
-from quintet.roles import ANALYST, BY_NAME, PEER_PROGRAMMER, PROGRAMMER, REVIEWER, ROLES, TESTER, WORKER, Phase, Role
+from quintet.roles import (
+    ANALYST,
+    BY_NAME,
+    PEER_ANALYST,
+    PEER_PROGRAMMER,
+    PROGRAMMER,
+    REVIEWER,
+    ROLES,
+    TESTER,
+    WORKER,
+    Phase,
+    Role,
+)
 
 NOT_THERE: Final = "(Not available: "
 """how every note begins that stands in for an output which does not exist"""
@@ -56,6 +73,7 @@ NOTHING_READ: Final = "by its own record the reviewer has read and run nothing"
 CHANGED: Final = "it changed what it may not change, and that was undone"
 UNKNOWN: Final = "what it changed could not be found out"
 ASKED_AGAIN: Final = "; it is asked once more"
+SENT_BACK: Final = "A person has looked at this and sent it back. What they say counts above any review:"
 
 
 Applied = tuple[State, tuple[journal.Event, ...]]
@@ -109,12 +127,23 @@ def next_step(state: State, settings: Settings) -> Step:
     if state.turn is Turn.VERIFY:
         checks = all_checks(state.prompt, settings)
         return Verify(state.current_round, checks) if checks else _after_pass(state, settings)
+    if _needs_approval(state, settings):
+        return WaitForPerson(Gate.SPEC, state.sent_back)
     role = REVIEWER[state.current_phase] if state.turn is Turn.REVIEW else WORKER[state.current_phase]
     cycle = min(state.cycle, settings.max_review_cycles)
-    return Ask(role, state.current_round, cycle, state.again)
+    return Ask(role, state.current_round, cycle, state.again, state.sent_back)
+
+
+def _needs_approval(state: State, settings: Settings) -> bool:
+    """Whether the specification is ready, and a person wants to look at it before anything is built."""
+    is_ready = state.current_phase is Phase.PROGRAMMER and state.turn is Turn.WORK and not state.dispatched
+    is_written = BY_NAME[settings.start_agent].phase is Phase.ANALYST and (state.current_round, state.cycle) == (1, 1)
+    return is_ready and is_written and Gate.SPEC in settings.approve and Gate.SPEC not in state.approved
 
 
 def _after_pass(state: State, settings: Settings) -> Step:
+    if Gate.RESULT in settings.approve and Gate.RESULT not in state.approved:
+        return WaitForPerson(Gate.RESULT, state.sent_back)
     for kind, is_wanted in AFTER_PASS:
         if is_wanted(settings) and kind.key not in state.after_pass:
             return kind(state.mark)
@@ -130,6 +159,8 @@ def apply(state: State, step: Step, outcome: Outcome, settings: Settings) -> App
             return _turn_changed(state, step, outcome, settings)
         case Verify(), ChecksEnded():
             return _CHECKED[step.when](_archived(state, outcome.sequence), outcome, settings)
+        case WaitForPerson(gate), AskedPerson() | PersonDecided():
+            return _at_gate(state, gate, outcome, settings)
         case FollowUp(), Marked(mark):
             return replace(state, turn=Turn.PASSED, mark=mark), ()
         case FollowUp(), FollowUpEnded(result):
@@ -158,23 +189,53 @@ def _run_changed(state: State, step: Step, outcome: RunOutcome) -> State:
 
 def _turn_changed(state: State, step: Ask, outcome: TurnOutcome, settings: Settings) -> Applied:
     match outcome:
-        case Dispatched(at):
-            return _dispatched(_at(state, step), step, at), ()
+        case Dispatched(at, notes):
+            sent = state.notes_sent | dict.fromkeys(notes, step.key)
+            return replace(_dispatched(_at(state, step), step, at), notes_sent=sent), ()
         case Arrived():
             return replace(state, arrived=step.key), ()
         case NotSent():
             return replace(state, dispatched="", dispatched_at=0), ()
         case Retrying():
             return replace(state, dispatched="", dispatched_at=0, attempt=state.attempt + 1), ()
-        case Replied(sequence=sequence, tokens=tokens):
-            state = replace(_archived(state, sequence), tokens_used=state.tokens_used + tokens)
+        case Replied(sequence=sequence):
+            state = _spent(_archived(state, sequence), outcome)
             state, events = _replied(state, step, outcome, settings)
             return state, ((outcome.violation, *events) if outcome.violation else events)
-        case NoReply(tokens, violation) if step.again:
-            state, events = _not_replied(replace(state, tokens_used=state.tokens_used + tokens), step, settings)
+        case NoReply(violation=violation) if step.again:
+            state, events = _not_replied(_spent(state, outcome), step, settings)
             return state, ((violation, *events) if violation else events)
         case _:
             raise AssertionError(f"{outcome} does not belong to {step}")
+
+
+def _spent(state: State, turn: Replied | NoReply) -> State:
+    return replace(
+        state,
+        tokens_used=state.tokens_used + turn.tokens,
+        cost_used=state.cost_used + turn.cost,
+        seconds_used=state.seconds_used + turn.seconds,
+    )
+
+
+def _at_gate(state: State, gate: Gate, outcome: PersonOutcome, settings: Settings) -> Applied:
+    """Wait for a person; then go on, or back to those whose work was sent back."""
+    if isinstance(outcome, AskedPerson):
+        end = datetime.fromtimestamp(outcome.at + settings.approve_timeout, UTC) if settings.approve_timeout else None
+        asked = journal.ApprovalAsked(gate=gate, until=end.isoformat(timespec="seconds") if end else "")
+        return replace(state, waiting=gate, waiting_since=outcome.at), (asked,)
+    state = replace(state, waiting="", waiting_since=0.0)
+    told = journal.PersonDecided(gate=gate, approved=outcome.approved, by=outcome.by, notes=outcome.notes)
+    if outcome.approved:
+        turn = Turn.PASSED if gate is Gate.RESULT else state.turn
+        return replace(state, turn=turn, approved=state.approved | {gate.value: outcome.by}), (told,)
+    back = replace(state, sent_back=state.sent_back + 1, cycle=1, turn=Turn.WORK, open_notes="", checked={})
+    words = f"{SENT_BACK}\n\n{outcome.notes}"
+    if gate is Gate.SPEC:
+        outputs = back.outputs | _blank((PEER_ANALYST,))
+        return replace(back, current_phase=Phase.ANALYST, analyst_feedback=words, outputs=outputs), (told,)
+    outputs = back.outputs | _blank((PEER_PROGRAMMER, TESTER))
+    return replace(back, current_phase=Phase.PROGRAMMER, programmer_feedback=words, outputs=outputs), (told,)
 
 
 def _archived(state: State, sequence: int) -> State:

@@ -44,6 +44,17 @@ class Again(StrEnum):
     """nobody can tell what the role changed, and nothing of it is undone: it is not asked, its verdict is negative"""
 
 
+class Gate(StrEnum):
+    """Where a run can wait for a person."""
+
+    SPEC = "spec"
+    """after the analyst's phase"""
+    RESULT = "result"
+    """after PASS, before what follows it"""
+
+
+GATES: Final = {Gate.SPEC.value: "specification", Gate.RESULT.value: "result"}
+"""what a person approves at each gate, in words"""
 TURNS: Final = {
     Phase.ANALYST: (Turn.WORK, Turn.REVIEW),
     Phase.PROGRAMMER: (Turn.WORK, Turn.REVIEW),
@@ -111,6 +122,20 @@ class State:
     """the number of the last file in the archive"""
     tokens_used: int = 0
     """by the agents' own records"""
+    cost_used: float = 0.0
+    """money, by the user's prices"""
+    seconds_used: float = 0.0
+    """that agents were at work"""
+    waiting: str = ""
+    """the gate at which the run waits for a person"""
+    waiting_since: float = 0.0
+    """in seconds since the epoch"""
+    approved: dict[str, str] = field(default_factory=dict)
+    """the gates that are open, each with who has opened it"""
+    sent_back: int = 0
+    """how often a person has sent something back"""
+    notes_sent: dict[str, str] = field(default_factory=dict)
+    """the notes of people that were sent, each with the step whose prompt had it"""
     start_commit: str = ""
     after_pass: dict[str, str] = field(default_factory=dict)
     """what was done after the PASS: results by the step's key"""

@@ -10,7 +10,7 @@ from quintet.config import Settings
 from quintet.loop import journal
 from quintet.loop.decide import gate
 from quintet.loop.decide.checks import Check, CheckOutcome
-from quintet.loop.decide.state import Again, Status, TerminalRef
+from quintet.loop.decide.state import Again, Gate, Status, TerminalRef
 from quintet.loop.journal import When
 from quintet.roles import Role
 
@@ -24,11 +24,14 @@ class Ask:
     cycle: int = 1
     again: Again = Again.NO
     """why the role is asked once more; at most once in a step, whatever the reason"""
+    sent_back: int = 0
+    """how often a person has sent something back before"""
 
     @property
     def key(self) -> str:
         """The step's name within its run."""
-        return f"{self.round}-{self.cycle}-{self.role.output}{'-again' if self.again else ''}"
+        name = f"{self.round}-{self.cycle}-{self.role.output}"
+        return f"{name}{f'-sent-back-{self.sent_back}' if self.sent_back else ''}{'-again' if self.again else ''}"
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,18 @@ class Verify:
     def key(self) -> str:
         names = {When.START: "start-check", When.BEFORE_TEST: f"{self.round}-check"}
         return names.get(self.when, f"{self.round}-verify")
+
+
+@dataclass(frozen=True)
+class WaitForPerson:
+    """Wait until a person says whether the run goes on."""
+
+    gate: Gate
+    sent_back: int = 0
+
+    @property
+    def key(self) -> str:
+        return f"approve-{self.gate}-{self.sent_back}"
 
 
 @dataclass(frozen=True)
@@ -101,7 +116,7 @@ class Finished:
     key: ClassVar[str] = ""
 
 
-Step = Ask | Verify | FollowUp | Finished
+Step = Ask | Verify | WaitForPerson | FollowUp | Finished
 
 
 @dataclass(frozen=True)
@@ -109,6 +124,8 @@ class Dispatched:
     """The prompt of a step is about to be sent."""
 
     at: int
+    notes: tuple[str, ...] = ()
+    """the notes of people that are in it"""
 
 
 @dataclass(frozen=True)
@@ -136,6 +153,10 @@ class Replied:
     """what the agent did in its turn, where a record tells"""
     violation: journal.GuardViolation | None = None
     """what it changed in its turn and may not change"""
+    cost: float = 0.0
+    """what its tokens cost, where the user gave prices"""
+    seconds: float = 0.0
+    """how long its turn took"""
 
 
 @dataclass(frozen=True)
@@ -144,6 +165,8 @@ class NoReply:
 
     tokens: int = 0
     violation: journal.GuardViolation | None = None
+    cost: float = 0.0
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -189,6 +212,23 @@ class FollowUpEnded:
 
 
 @dataclass(frozen=True)
+class AskedPerson:
+    """The run begins to wait for a person."""
+
+    at: float
+    """in seconds since the epoch"""
+
+
+@dataclass(frozen=True)
+class PersonDecided:
+    """A person has said whether the run goes on."""
+
+    approved: bool
+    by: str
+    notes: str = ""
+
+
+@dataclass(frozen=True)
 class TerminalsChanged:
     """The terminals that the run knows of, and its session: written down before and after each is started."""
 
@@ -231,4 +271,5 @@ class Closed:
 RunOutcome = TerminalsChanged | TerminalsEnded | FileArchived | Resumed | Stopped
 """what can happen in any step"""
 TurnOutcome = Dispatched | Arrived | NotSent | Replied | NoReply | Retrying
-Outcome = RunOutcome | TurnOutcome | ChecksEnded | Marked | FollowUpEnded | Closed
+PersonOutcome = AskedPerson | PersonDecided
+Outcome = RunOutcome | TurnOutcome | PersonOutcome | ChecksEnded | Marked | FollowUpEnded | Closed

@@ -21,6 +21,7 @@ import httpx
 from quintet import command
 from quintet.config import Settings
 from quintet.loop import journal
+from quintet.loop.decide.state import GATES
 from quintet.prose import plural
 from quintet.roles import in_words
 
@@ -41,7 +42,7 @@ class Notification:
     """One thing that somebody who is away wants to know."""
 
     event: str
-    """started, question, limit, round_failed, reviews_used_up, stopped or finished"""
+    """started, waiting, question, limit, round_failed, reviews_used_up, stopped or finished"""
     text: str
     """in words"""
     project: str
@@ -210,6 +211,8 @@ def _told(event: journal.Event) -> tuple[str, str] | None:
             return "stopped", f"stopped: {reason}"
         case journal.PermissionAsked(accepted=False) | journal.PermissionAsked(question=True):
             return "question", f"{in_words(event.role)} {_question(event)}"
+        case journal.ApprovalAsked(gate=gate):
+            return "waiting", f"waits for you to approve the {GATES.get(gate, gate)}"
         case journal.LimitReached(role=role, text=text, until=until):
             return "limit", f"{in_words(role)} waits until {until} for the end of a limit: {text}"
         case journal.ReviewsUsedUp(phase=phase, cycles=cycles):

@@ -122,6 +122,8 @@ def _read(document: dict[str, Any], default_provider: str) -> State:
         "after_pass": _items(document.get("after_pass"), str),
         "checked": {title: code for title, code in _items(document.get("checked"), int).items() if abs(code) <= _MOST},
         "undone": _items(document.get("undone"), str),
+        "approved": _items(document.get("approved"), str),
+        "notes_sent": _items(document.get("notes_sent"), str),
         "whole_sizes": {name: size for name, size in _items(document.get("whole_sizes"), int).items() if size >= 0},
     }
     return State(**simple | place | dictionaries)
@@ -135,8 +137,9 @@ def _value(raw: Any, default: Any) -> Any:
             return kind(raw) if isinstance(raw, str) and raw in set(kind) else default
         case bool():
             return raw if type(raw) is bool else default
-        case int():
-            return raw if type(raw) is int and default <= raw <= _MOST else default
+        case int() | float():
+            kinds = (int,) if type(default) is int else (int, float)
+            return raw if type(raw) in kinds and default <= raw <= _MOST else default
         case _:
             return raw if isinstance(raw, str) else default
 

@@ -11,6 +11,7 @@ from quintet.loop.journal import Event, Noted, RunResumed, RunStarted, RunStoppe
 from quintet.loop.record.journal_file import Journal
 from quintet.loop.record.lock import sign_again
 from quintet.loop.record.notify import Notifier
+from quintet.loop.record.people import People
 from quintet.loop.record.responses import Responses
 from quintet.loop.record.run_record import RunRecord
 from quintet.loop.record.saved_state import digest_of, save
@@ -42,6 +43,7 @@ class RunStore:
         self.settings, self.signals = settings, signals
         self.record = RunRecord(settings.workspace.tree, state.run_id)
         self.record.open()
+        self.people = People(self.record.folder)
         self.responses = Responses(self.record, sandboxed=settings.is_sandboxed)
         self.responses.ensure_response_dir()
         self._listeners = tuple(listeners)

@@ -9,10 +9,22 @@ from typing import Final, NamedTuple
 
 from quintet.config import Settings
 from quintet.config.load import Loaded
-from quintet.errors import QuintetError, StateError, TokensUsedUp
+from quintet.errors import Paused, QuintetError, StateError, StoppedOnPurpose, TokensUsedUp
 from quintet.loop.decide import flow
 from quintet.loop.decide.state import State, Status, has_all_terminals
-from quintet.loop.decide.steps import Ask, Closed, Finished, FollowUp, Resumed, Step, Stopped, TerminalsEnded, Verify
+from quintet.loop.decide.steps import (
+    Ask,
+    Closed,
+    Finished,
+    FollowUp,
+    PersonDecided,
+    Resumed,
+    Step,
+    Stopped,
+    TerminalsEnded,
+    Verify,
+    WaitForPerson,
+)
 from quintet.loop.decide.task import Task, given_task, saved_task
 from quintet.loop.journal import Event, RunFinished, RunResumed, RunStarted, RunStopped, Warned
 from quintet.loop.record.lock import directory_lock
@@ -26,6 +38,7 @@ from quintet.loop.run.checks import refuse_green_start, run_checks
 from quintet.loop.run.clock import Clock, RealClock
 from quintet.loop.run.connection import Connect, ServerConnection
 from quintet.loop.run.fixed_settings import keep_settings, keep_texts
+from quintet.loop.run.gates import wait_for_person
 from quintet.loop.run.guarding import TreeGuard
 from quintet.loop.run.resume import Found, archive_previous, can_resume, check_task, find_saved, new_run_id
 from quintet.loop.run.strays import end_strays
@@ -35,8 +48,6 @@ from quintet.loop.run.worktree_setup import set_up_worktree
 from quintet.prose import plural
 
 EXIT_CODES: Final = {Status.PASS: 0, Status.FAIL: 1, Status.RUNNING: 1}
-TOKENS_USED_UP: Final = 3
-"""the exit code of a run that has reached its limit of tokens"""
 
 
 class Ended(NamedTuple):
@@ -131,8 +142,9 @@ class _Run:
                 return Ended(EXIT_CODES[self._close(self._carry_out_steps())], self.store.state)
             except Interrupted as interrupt:
                 code, reason = interrupt.exit_code, self._stop(f"interrupted by {interrupt}")
-            except TokensUsedUp as error:
-                code, reason = TOKENS_USED_UP, self._stop(str(error), max_tokens=self.settings.max_tokens)
+            except StoppedOnPurpose as error:
+                tokens = self.settings.max_tokens if isinstance(error, TokensUsedUp) else 0
+                code, reason = error.exit_code, self._stop(str(error), max_tokens=tokens)
             except QuintetError as error:
                 code, reason = 1, self._stop(str(error))
             return Ended(code, self.store.state, reason)
@@ -190,6 +202,7 @@ class _Run:
 
     def _resume(self, step: Step) -> None:
         """Go on with the saved run; its terminals are needed unless it has passed, for a check may fail."""
+        self.store.people.clear_pause()
         self.guard.resume(step)
         state, needs_terminals = self.store.state, isinstance(step, Ask | Verify)
         if needs_terminals:
@@ -220,12 +233,27 @@ class _Run:
         while not isinstance(step := self._next_step(), Finished):
             match step:
                 case Ask():  # has several outcomes, each of which is folded in before the next thing is done
+                    self._pause_if_wanted(step)
                     self._agents.ask(step)
+                case WaitForPerson():
+                    self._wait_for_person(step)
                 case Verify():
                     self.store.fold(step, run_checks(step, self.settings, self.store))
                 case FollowUp():
                     self.store.fold(step, after_pass.carry_out(step, self.settings, self.store.state))
         return step
+
+    def _pause_if_wanted(self, step: Ask) -> None:
+        """Stop before a prompt that was not sent yet, where a person has asked for that."""
+        if self.store.state.dispatched != step.key and (by := self.store.people.wants_pause()):
+            raise Paused(f"paused by {by}")
+
+    def _wait_for_person(self, step: WaitForPerson) -> None:
+        """Wait for a person's word. The terminals may have ended meanwhile."""
+        outcome = wait_for_person(step, self.settings, self.store, self.clock)
+        self.store.fold(step, outcome)
+        if isinstance(outcome, PersonDecided) and isinstance(following := self._next_step(), Ask | Verify):
+            self._ensure_terminals(following)
 
     @cached_property
     def _agents(self) -> AgentSteps:

@@ -1,4 +1,4 @@
-"""What turns have cost, by the agents' own records, and the limit of tokens at which a run stops."""
+"""What turns have cost, by the agents' own records, and the limits at which a run stops."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -7,8 +7,8 @@ from typing import Final
 from quintet.api.backend import Backend
 from quintet.api.models import TokenCount
 from quintet.config import Settings
-from quintet.errors import ApiError, TokensUsedUp
-from quintet.loop.decide.state import TerminalRef
+from quintet.errors import ApiError, CostUsedUp, TimeUsedUp, TokensUsedUp
+from quintet.loop.decide.state import State, TerminalRef
 
 MILLION: Final = 1_000_000
 
@@ -34,7 +34,7 @@ class TokenLedger:
     settings: Settings
     warn: Callable[[str], None] = lambda _: None
     _earlier: list[TokenCount] = field(default_factory=list)
-    _warned: bool = False
+    _warned: set[str] = field(default_factory=set)
 
     def note(self, backend: Backend, terminal: str) -> None:
         """Remember what a turn has cost that goes on with another prompt."""
@@ -51,22 +51,34 @@ class TokenLedger:
         total = sum(parts, TokenCount())
         prices = self.settings.prices or {}
         price = prices.get(model) or prices.get(terminal.provider)
+        if not price:
+            self._cannot_count(f"there is no price for {model or terminal.provider} in `prices`", "MAX_COST")
         return Spent(total, cost(total, price) if price else None)
 
-    def check(self, used: int, backend: Backend) -> None:
-        """Stop a run that has used up its tokens; warn where nobody counts them."""
-        most = self.settings.max_tokens
+    def check(self, state: State, backend: Backend) -> None:
+        """Stop a run that has used up what it may; warn where nobody counts that."""
+        settings, used = self.settings, state.tokens_used
         if not backend.counts_tokens:
             self._cannot_count("the server named by API tells of none")
-        if most and used >= most:
-            raise TokensUsedUp(f"{used:,} tokens are used and MAX_TOKENS is {most:,}; set a higher limit")
+        if settings.max_tokens and used >= settings.max_tokens:
+            raise TokensUsedUp(
+                f"{used:,} tokens are used and MAX_TOKENS is {settings.max_tokens:,}; set a higher limit"
+            )
+        if settings.max_cost and state.cost_used >= settings.max_cost:
+            spent = f"the tokens have cost {state.cost_used:.2f} and MAX_COST is {settings.max_cost:g}"
+            raise CostUsedUp(f"{spent}; set a higher limit")
+        if settings.max_seconds and state.seconds_used >= settings.max_seconds:
+            spent = f"agents were at work for {state.seconds_used:.0f} s and MAX_SECONDS is {settings.max_seconds:g}"
+            raise TimeUsedUp(f"{spent}; set a higher limit")
 
-    def _cannot_count(self, why: str) -> None:
+    def _cannot_count(self, why: str, *names: str) -> None:
         """Warn once of a limit that cannot be kept."""
-        most = self.settings.max_tokens
-        if most and not self._warned:
-            self._warned = True
-            self.warn(f"MAX_TOKENS is {most:,}, but NOT ALL TOKENS ARE COUNTED and it may never stop this run: {why}")
+        limits = {"MAX_TOKENS": self.settings.max_tokens, "MAX_COST": self.settings.max_cost}
+        for name in names or limits:
+            if limits[name] and name not in self._warned:
+                self._warned.add(name)
+                told = f"{name} is {limits[name]:,}, but NOT ALL TOKENS ARE COUNTED and it may never stop this run"
+                self.warn(f"{told}: {why}")
 
 
 def read_tokens(backend: Backend, terminal: str) -> TokenCount | None:

@@ -1,6 +1,7 @@
 """One turn of one agent: send it the prompt of a step, wait for the reply, and take it."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,10 +12,11 @@ from quintet.config import Settings
 from quintet.errors import ApiError, NoResponse, OutcomeUnknown, ResponseTimeout
 from quintet.loop import journal
 from quintet.loop.decide import gate
-from quintet.loop.decide.prompts import Prompts
+from quintet.loop.decide.prompts import Prompts, with_notes
 from quintet.loop.decide.state import State
 from quintet.loop.decide.steps import Arrived, Ask, Dispatched, FileArchived, NoReply, NotSent, Replied
 from quintet.loop.decide.task import Task
+from quintet.loop.record.people import PersonNote
 from quintet.loop.record.responses import EXCERPT, LONGEST_REPLY, blocks, excerpt
 from quintet.loop.record.store import RunStore
 from quintet.loop.run.guarding import TreeGuard
@@ -37,25 +39,27 @@ class AgentTurn:
 
     def run(self) -> None:
         """Carry out the turn. A role that is asked once more may also give no reply."""
+        begun = self.waiter.clock.now()
         try:
             reply = self.send_and_wait()
         except (NoResponse, ResponseTimeout):
             if not self.step.again:
                 raise
-            self._miss()
+            self._miss(self.waiter.clock.now() - begun)
         else:
-            self.take(reply)
+            self.take(reply, self.waiter.clock.now() - begun)
 
     def send_and_wait(self) -> Reply:
         """Send the step's prompt, unless an earlier process has, and wait for the reply."""
         step, prompts = self.step, Prompts(self.settings, self.task, self._state, self._lost_tests())
-        prompt = prompts.build(step)
+        notes = self._notes()
+        prompt = with_notes(prompts.build(step), notes)
         if self._state.dispatched != step.key:
-            self.waiter.tokens.check(self._state.tokens_used, self.waiter.backend)
+            self.waiter.tokens.check(self._state, self.waiter.backend)
             if is_judge(step.role):
                 end_strays(self.waiter.backend, self.store, but=step.role)
             self.guard.before(step)
-            self._dispatch()
+            self._dispatch(notes)
             arrived = self._send(prompt, prompts)
         else:
             self.guard.before(step)
@@ -70,7 +74,17 @@ class AgentTurn:
         )
         return self.waiter.wait_for_response_file(request)
 
-    def _dispatch(self) -> None:
+    def _notes(self) -> list[PersonNote]:
+        """The notes of people that belong to the step's prompt: those that it had, or that no prompt had so far."""
+        step, sent = self.step, self._state.notes_sent
+        is_new = self._state.dispatched != step.key
+        return [
+            note
+            for note in self.store.people.notes()
+            if sent.get(note.id) == step.key or (is_new and note.id not in sent and note.role in ("", step.role.name))
+        ]
+
+    def _dispatch(self, notes: Sequence[PersonNote]) -> None:
         """Move an old response out of the way, and write down that the prompt is about to be sent."""
         responses, number = self.store.responses, self._state.sequence + 1
         responses.ensure_response_dir()
@@ -78,7 +92,10 @@ class AgentTurn:
             stale = responses.clear_stale_response(self.step.role, number)
             if stale:
                 self.store.fold(self.step, FileArchived(number))
-            self.store.fold(self.step, Dispatched(responses.file_time(self.step.role)))
+            told = tuple(note.id for note in notes)
+            self.store.fold(self.step, Dispatched(responses.file_time(self.step.role), told))
+            for note in notes:
+                self.store.emit(journal.PersonNoted(role=self.step.role.name, by=note.by, text=note.text))
         if stale:
             self.store.warn(f"{self.step.role} had an old response file; it is kept as {stale.name}")
 
@@ -132,7 +149,7 @@ class AgentTurn:
             f"Read the file {path} from its first line to its last. It is your prompt for this turn: do what it says."
         )
 
-    def take(self, reply: Reply) -> None:
+    def take(self, reply: Reply, seconds: float = 0.0) -> None:
         """Archive, fold, save, and only then remove: at no moment is a reply in no safe place."""
         step, responses, spent, actions = self.step, self.store.responses, self._spent(), self._actions()
         violation = self._look_at_changes()
@@ -157,7 +174,8 @@ class AgentTurn:
                     actions=actions,
                 )
             )
-            self.store.fold(step, Replied(text, whole, number, spent.total, actions, violation))
+            used = {"cost": spent.cost or 0.0, "seconds": seconds}
+            self.store.fold(step, Replied(text, whole, number, spent.total, actions, violation, **used))
             self.guard.done(step)
             if reply.source == "file":
                 self._drop(reply)
@@ -177,14 +195,14 @@ class AgentTurn:
         else:
             responses.drop(role)
 
-    def _miss(self) -> None:
+    def _miss(self, seconds: float) -> None:
         step, spent, actions, violation = self.step, self._spent(), self._actions(), self._look_at_changes()
         self.store.emit(
             journal.ReplyMissed(
                 step=step.key, role=step.role.name, tokens=spent.tokens, cost=spent.cost, actions=actions
             )
         )
-        self.store.fold(step, NoReply(spent.total, violation))
+        self.store.fold(step, NoReply(spent.total, violation, spent.cost or 0.0, seconds))
         self.guard.done(step)
 
     def _read_kept(self, path: Path) -> tuple[str, gate.Whole | None]:

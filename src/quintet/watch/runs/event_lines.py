@@ -3,10 +3,12 @@
 from typing import Final
 
 from quintet.loop import journal
+from quintet.loop.decide.state import GATES
 from quintet.loop.journal import Event
+from quintet.program import program
 from quintet.roles import in_words
 from quintet.watch.runs.checks import check_run, ground_words
-from quintet.watch.runs.formatting import local_date_time, short_number
+from quintet.watch.runs.formatting import local_date_time, one_line, short_number
 from quintet.watch.runs.handoffs import SIGNS, VerdictKind, review_kind
 
 _SHOWN: Final = 5
@@ -100,6 +102,16 @@ def _wait(event: Event) -> str:
             )
         case journal.PermissionAsked(role=role, terminal=terminal):
             return f"warning: {in_words(role)} asks for permission; answer it in terminal {terminal}"
+        case journal.ApprovalAsked(gate=gate, until=until):
+            limit = f", until {local_date_time(until)}" if until else ""
+            ways = f"{program()} approve, or {program()} reject"
+            return f"waits for you to approve the {GATES.get(gate, gate)}{limit}: {ways}"
+        case journal.PersonDecided(gate=gate, approved=True, by=by):
+            return f"{by} has approved the {GATES.get(gate, gate)}"
+        case journal.PersonDecided(gate=gate, by=by, notes=notes):
+            return f"{by} has sent the {GATES.get(gate, gate)} back: {one_line(notes)}"
+        case journal.PersonNoted(role=role, by=by, text=text):
+            return f"a note of {by} goes to {in_words(role)}: {one_line(text)}"
         case journal.StatusDoubted(role=role, status=status, text=text):
             return f"warning: the status of {in_words(role)} is not clear: {text}; it counts as {status}"
     return ""

@@ -318,6 +318,10 @@ class _RunBuilder:
         match event:
             case journal.LimitReached() | journal.TurnFailed():
                 self._set(waiting=_warning(at, "", event).text)
+            case journal.ApprovalAsked():
+                self._set(waiting=line_for(event))
+            case journal.PersonDecided():
+                self._set(waiting="")
             case journal.Reminded(role=role):
                 self._change(f"role {role}", reminders=event.number)
             case journal.PermissionAsked(role=role, accepted=False):
@@ -338,6 +342,8 @@ _WARNINGS: Final = {
     "guard_released": "forced release",
     "guard_violation": "guard violation",
     "reminded": "reminder",
+    "person_decided": "word of a person",
+    "person_noted": "note of a person",
     "terminal_lost": "terminal lost",
     "turn_failed": "failed turn",
     "limit_reached": "limit",

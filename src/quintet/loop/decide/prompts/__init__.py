@@ -2,8 +2,9 @@
 
 import hashlib
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from quintet.changed_tests import TestLosses
 from quintet.config import Settings
@@ -20,6 +21,22 @@ from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, TE
 
 BACK_REFERENCE: Final = "(Same as initial turn -- refer to your conversation history.)"
 NOTHING_YET: Final = "None yet."
+NOTE: Final = "*** NOTE FROM A PERSON ***"
+
+
+class Note(Protocol):
+    """What a person says, and who it is."""
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def by(self) -> str: ...
+
+
+def with_notes(prompt: str, notes: Sequence[Note]) -> str:
+    """A prompt with the notes of people before it, each under a heading of its own."""
+    return "".join(f"{NOTE}\n{note.text.strip()}\n(from {note.by})\n\n" for note in notes) + prompt
 
 
 @dataclass(frozen=True)
