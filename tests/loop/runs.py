@@ -23,7 +23,7 @@ from quintet.loop.decide.steps import (
     Marked,
     NoReply,
     Outcome,
-    PersonDecided,
+    PersonAnswered,
     Replied,
     Verify,
     WaitForPerson,
@@ -93,7 +93,7 @@ def play(
     exit_code: int = 0,
     red: int = 1,
     pause: Callable[[State], State] = lambda state: state,
-    people: Sequence[PersonDecided] = (),
+    people: Sequence[PersonAnswered] = (),
 ) -> Played:
     """Go from step to step until the run is over. `pause` stands where a run may stop and be resumed.
 

@@ -49,6 +49,9 @@ SAMPLES: dict[str, Any] = {
     "kind": "server_error",
     "pause": 2.0,
     "until": "2026-01-01T00:00:00+00:00",
+    "gate": "spec",
+    "by": "ann",
+    "notes": "the notes",
     "status": "PASS",
 }
 

@@ -13,7 +13,7 @@ from quintet.loop.record.people import LONGEST_TEXT, Decision, People, PersonNot
 from quintet.loop.record.run_record import RunRecord
 from quintet.loop.record.saved_state import find_state_file
 from quintet.program import program
-from quintet.roles import ANALYST, BY_NAME, PEER_ANALYST, Phase
+from quintet.roles import ANALYST, BY_NAME, PEER_ANALYST, PROGRAMMER, Phase
 from quintet.server.terminal.strays import MARK
 from quintet.watch.runs.folders import find_run, read_state
 
@@ -48,7 +48,7 @@ def reject(wd: Path, run: str | None, notes: str, tell: Tell) -> None:
     """Send back what a run waits with, and say why."""
     told, gate = _at_gate(wd, run)
     told.people.decide(gate.key, Decision(approved=False, by=who(), at=now(), notes=_checked(notes)))
-    role = "analyst" if gate.gate is Gate.SPEC else "programmer"
+    role = ANALYST if gate.gate is Gate.SPEC else PROGRAMMER
     told.say_what_follows(f"Sent the {GATES[gate.gate]} of {told.id} back to the {role}.", tell)
 
 

@@ -3,16 +3,16 @@
 from quintet.loop import journal
 from quintet.loop.decide.flow import SENT_BACK, next_step
 from quintet.loop.decide.state import Gate, Status, Turn
-from quintet.loop.decide.steps import PersonDecided, WaitForPerson
+from quintet.loop.decide.steps import PersonAnswered, WaitForPerson
 from quintet.roles import ANALYST, PROGRAMMER, ROLES, Phase
 from tests.loop.runs import Played, default_reply, new_state, play, settings
 
 ONE_PASS = [role.name for role in ROLES]
-YES = PersonDecided(True, "ann")
-NO = PersonDecided(False, "ann", "name the file")
+YES = PersonAnswered(True, "ann")
+NO = PersonAnswered(False, "ann", "name the file")
 
 
-def played(*people: PersonDecided, **changes: object) -> Played:
+def played(*people: PersonAnswered, **changes: object) -> Played:
     config = settings(**({"min_review_cycles_before_approval": 1, "approve": ("spec", "result")} | changes))
     return play(new_state(config), config, default_reply, people=people)
 

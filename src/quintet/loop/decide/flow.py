@@ -36,7 +36,7 @@ from quintet.loop.decide.steps import (
     NoReply,
     NotSent,
     Outcome,
-    PersonDecided,
+    PersonAnswered,
     PersonOutcome,
     Push,
     Replied,
@@ -159,7 +159,7 @@ def apply(state: State, step: Step, outcome: Outcome, settings: Settings) -> App
             return _turn_changed(state, step, outcome, settings)
         case Verify(), ChecksEnded():
             return _CHECKED[step.when](_archived(state, outcome.sequence), outcome, settings)
-        case WaitForPerson(gate), AskedPerson() | PersonDecided():
+        case WaitForPerson(gate), AskedPerson() | PersonAnswered():
             return _at_gate(state, gate, outcome, settings)
         case FollowUp(), Marked(mark):
             return replace(state, turn=Turn.PASSED, mark=mark), ()

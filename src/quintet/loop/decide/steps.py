@@ -220,7 +220,7 @@ class AskedPerson:
 
 
 @dataclass(frozen=True)
-class PersonDecided:
+class PersonAnswered:
     """A person has said whether the run goes on."""
 
     approved: bool
@@ -271,5 +271,5 @@ class Closed:
 RunOutcome = TerminalsChanged | TerminalsEnded | FileArchived | Resumed | Stopped
 """what can happen in any step"""
 TurnOutcome = Dispatched | Arrived | NotSent | Replied | NoReply | Retrying
-PersonOutcome = AskedPerson | PersonDecided
+PersonOutcome = AskedPerson | PersonAnswered
 Outcome = RunOutcome | TurnOutcome | PersonOutcome | ChecksEnded | Marked | FollowUpEnded | Closed

@@ -58,7 +58,7 @@ class Notification:
         return json.dumps(asdict(self), ensure_ascii=False).encode("utf-8", "replace")
 
 
-class NotSent(Exception):  # noqa: N818 - reads as what happened
+class NotTold(Exception):  # noqa: N818 - reads as what happened
     """Why a notification was not taken; `may_pass` where another try may help."""
 
     def __init__(self, why: str, *, may_pass: bool = False) -> None:
@@ -110,7 +110,7 @@ class _Channel:
             is_last = pause is None or self._closing.is_set()
             try:
                 self._send(notification)
-            except NotSent as error:
+            except NotTold as error:
                 if is_last or not error.may_pass:
                     return str(error)
                 self._closing.wait(pause)
@@ -177,7 +177,7 @@ def _send_webhook(url: str, secret_file: str, notification: Notification) -> Non
         try:
             secret = Path(secret_file).expanduser().read_bytes().strip()
         except OSError as error:
-            raise NotSent(f"{secret_file}: cannot be read ({error.strerror})") from None
+            raise NotTold(f"{secret_file}: cannot be read ({error.strerror})") from None
         headers[SIGNATURE] = f"sha256={hmac.new(secret, body, hashlib.sha256).hexdigest()}"
     _post(url, body, headers)
 
@@ -186,16 +186,16 @@ def _post(url: str, body: bytes, headers: dict[str, str]) -> None:
     try:
         answer = httpx.post(url, content=body, headers=headers, timeout=_HTTP_SECONDS)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise NotSent(str(error) or type(error).__name__, may_pass=True) from None
+        raise NotTold(str(error) or type(error).__name__, may_pass=True) from None
     if not answer.is_success:
         may_pass = answer.is_server_error or answer.status_code in _MAY_PASS
-        raise NotSent(f"it answered {answer.status_code} {answer.reason_phrase}".rstrip(), may_pass=may_pass)
+        raise NotTold(f"it answered {answer.status_code} {answer.reason_phrase}".rstrip(), may_pass=may_pass)
 
 
 def _send_command(line: str, cwd: Path, notification: Notification) -> None:
     outcome = command.run(line, cwd, _COMMAND_SECONDS, given=notification.to_json())
     if outcome.exit_code:
-        raise NotSent(f"exit code {outcome.exit_code}: {outcome.last_line}")
+        raise NotTold(f"exit code {outcome.exit_code}: {outcome.last_line}")
 
 
 def _told(event: journal.Event) -> tuple[str, str] | None:

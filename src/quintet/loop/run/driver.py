@@ -17,7 +17,7 @@ from quintet.loop.decide.steps import (
     Closed,
     Finished,
     FollowUp,
-    PersonDecided,
+    PersonAnswered,
     Resumed,
     Step,
     Stopped,
@@ -252,7 +252,7 @@ class _Run:
         """Wait for a person's word. The terminals may have ended meanwhile."""
         outcome = wait_for_person(step, self.settings, self.store, self.clock)
         self.store.fold(step, outcome)
-        if isinstance(outcome, PersonDecided) and isinstance(following := self._next_step(), Ask | Verify):
+        if isinstance(outcome, PersonAnswered) and isinstance(following := self._next_step(), Ask | Verify):
             self._ensure_terminals(following)
 
     @cached_property

@@ -4,7 +4,7 @@ from typing import Final
 
 from quintet.config import Settings
 from quintet.errors import Paused, RunError
-from quintet.loop.decide.steps import AskedPerson, PersonDecided, WaitForPerson
+from quintet.loop.decide.steps import AskedPerson, PersonAnswered, WaitForPerson
 from quintet.loop.record.store import RunStore
 from quintet.loop.run.clock import Clock
 from quintet.program import program
@@ -17,14 +17,14 @@ NOBODY: Final = "nobody in time"
 
 def wait_for_person(
     step: WaitForPerson, settings: Settings, store: RunStore, clock: Clock
-) -> AskedPerson | PersonDecided:
+) -> AskedPerson | PersonAnswered:
     """Ask for a person's word; where that was done before, wait for it."""
     if store.state.waiting != step.gate:
         return AskedPerson(clock.wall())
     end = store.state.waiting_since + settings.approve_timeout if settings.approve_timeout else float("inf")
     while True:
         if found := store.people.decision(step.key):
-            return PersonDecided(found.approved, found.by, found.notes)
+            return PersonAnswered(found.approved, found.by, found.notes)
         if by := store.people.wants_pause():
             raise Paused(f"paused by {by}")
         if clock.wall() >= end:
@@ -32,9 +32,9 @@ def wait_for_person(
         clock.sleep(min(LOOK_SECONDS, max(end - clock.wall(), 0.01)))
 
 
-def _without_a_word(step: WaitForPerson, settings: Settings) -> PersonDecided:
+def _without_a_word(step: WaitForPerson, settings: Settings) -> PersonAnswered:
     if settings.approve_default == "stop":
         waited = f"nobody has approved the {step.gate} within {settings.approve_timeout:g} s (APPROVE_TIMEOUT)"
         raise RunError(f"{waited}; {program()} approve, then {program()} run")
     approved = settings.approve_default == "approve"
-    return PersonDecided(approved, NOBODY, "" if approved else "Nobody has approved it in time: look at it once more.")
+    return PersonAnswered(approved, NOBODY, "" if approved else "Nobody has approved it in time: look at it once more.")
