@@ -7,11 +7,11 @@ import time
 import traceback
 from collections import defaultdict
 
-from tests.fuzz import files, journals, records, requests, screens, words
+from tests.fuzz import agents, files, journals, records, requests, screens, words
 from tests.fuzz.growth import measure_growth
 from tests.fuzz.properties import ALL, Hangs, Property
 
-SOURCES = (files, journals, records, requests, screens, words)
+SOURCES = (agents, files, journals, records, requests, screens, words)
 
 
 def main() -> None:

@@ -28,6 +28,7 @@ from quintet.watch.runs.folders import JournalTail
 from quintet.watch.runs.formatting import one_line
 from quintet.watch.runs.model import run_from_events
 from quintet.watch.runs.summary import summarise
+from tests.fuzz.agents import ACP_SHAPES, whole_turn
 from tests.fuzz.files import FOLDER, written
 from tests.fuzz.journals import TIMES
 from tests.fuzz.requests import application
@@ -162,6 +163,8 @@ def _records() -> Iterator[Case]:
                    '{"hook_event_name":"UserPromptSubmit","prompt_id":"%d","prompt":"x"}',
                    '{"hook_event_name":"Stop","background_tasks":[{"type":"x"}]}'),
     }  # fmt: skip
+    for shape in ACP_SHAPES:
+        yield Case("turns of the protocol", shape[:60], partial(_of_lines, whole_turn, shape))
     for name, read in (("codex", codex), ("claude", claude)):
         for line in lines[name]:
             yield Case(f"records of {name}", line[:60], partial(_of_lines, read, line))

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.fuzz import files, journals, records, requests, screens, words
+from tests.fuzz import agents, files, journals, records, requests, screens, words
 from tests.fuzz.properties import ALL, Property
 from tests.fuzz.requests import test_every_route_is_asked
 
-__all__ = ["files", "journals", "records", "requests", "screens", "test_every_route_is_asked", "words"]
+__all__ = ["agents", "files", "journals", "records", "requests", "screens", "test_every_route_is_asked", "words"]
 
 
 @pytest.mark.parametrize("one", ALL, ids=str)

@@ -31,6 +31,8 @@ SILENT_SECONDS: Final = 60.0
 """how long it may be silent in a turn before people are told"""
 _NO_COMMAND: Final = "\u200b"
 """before a prompt that begins with a slash: agents would take it for a command of their own"""
+_MOST_JUNK: Final = 20
+"""lines that are no messages and are shown all the same"""
 SERVER, PERSON = "server", "person"
 Clock = Callable[[], float]
 
@@ -69,6 +71,7 @@ class Conversation:
         self._used = NO_TOKENS
         self._cancelled = False
         self._tell_role = False
+        self._junk = 0
 
     @property
     def at_rest(self) -> bool:
@@ -134,7 +137,9 @@ class Conversation:
         """One line that the agent has written."""
         message = json_rpc.read_message(line)
         if message is None:
-            self.pane.dim(f"no message: {line[:300].decode('utf-8', 'replace')}")
+            self._junk += 1
+            if self._junk <= _MOST_JUNK:
+                self.pane.dim(f"no message: {line[:300].decode('utf-8', 'replace')}")
             return
         self._hear()
         if isinstance(message, json_rpc.Response):
@@ -225,8 +230,8 @@ class Conversation:
         if self.turn is None or self.asked:
             return
         since = time.strftime("%H:%M:%S", time.localtime(self._begun))
-        running = list(self.turn.calls.values())
-        doing = f" · {HostPane.tool_words(running[-1])}" if running else ""
+        running = self.turn.last_call
+        doing = f" · {HostPane.tool_words(running)}" if running else ""
         what = "Cancelling" if self._cancelled else "Working"
         self.pane.set_state("working", f"{what} since {since}{doing}" + ("" if self._cancelled else " · Esc cancels"))
 
@@ -302,8 +307,8 @@ class Conversation:
                 f"{self.settings.name} has not answered {self._waits_for} within {START_SECONDS:.0f} seconds", 1
             )
         elif self.turn is not None:
-            running = [HostPane.tool_words(call) for call in self.turn.calls.values()]
-            why = f"{running[-1][:100]} is running" if running else "it may be retrying"
+            running = self.turn.last_call
+            why = f"{HostPane.tool_words(running)[:100]} is running" if running else "it may be retrying"
             note = f"no message from the agent for {SILENT_SECONDS:.0f} s: {why}"
             self._is_silent = True
             self.record.note(note)

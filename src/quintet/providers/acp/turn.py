@@ -173,6 +173,11 @@ class RunningTurn:
         del self.calls[call.id]
         return ToolEnded(call)
 
+    @property
+    def last_call(self) -> ToolCall | None:
+        """The tool call that runs; of several the one that began last."""
+        return next(reversed(self.calls.values()), None)
+
     def ask(self, told: Mapping[str, Any]) -> Iterator[TurnEvent]:
         """The agent asks for permission to make a call, and tells about it."""
         name = text_in(told, "toolCallId")
