@@ -395,6 +395,14 @@ def detect_command() -> None:
     """
 
 
+@click.command("providers")
+@config_argument
+@json_option
+@runs("providers:providers")
+def providers_command() -> None:
+    """List the agent CLIs that a run can have: installed release, login, tried releases."""
+
+
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "First steps": (init_command, new_command, lint_command, doctor_command, demo_command),
     "A run": (
@@ -416,7 +424,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
         restore_command,
         clean_command,
     ),
-    "Settings and texts": (config_command, prompts_group, profiles_group, completion_command),
+    "Settings and texts": (config_command, providers_command, prompts_group, profiles_group, completion_command),
     "Terminals": (ps_command, serve_command, detect_command),
 }
 """the sections of the help"""

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -12,6 +13,8 @@ from quintet.config.table import OWN_PROVIDERS, WORKTREE
 from quintet.errors import ConfigError, RunError
 from quintet.program import program
 from quintet.prose import hanging, plural
+from quintet.providers.registration import OpenSpecTool
+from quintet.providers.registry import untried_providers
 from quintet.setup import openspec
 from quintet.setup.init_files import LEFT, WRITTEN, installed_agents, write_init_files
 from quintet.setup.permissions import agent_permissions
@@ -23,14 +26,17 @@ def init(wd: Path, provider: str | None, with_openspec: bool | None, yes: bool) 
     for name in OWN_PROVIDERS:
         if name in agents:
             _tell("found", f"{name}: {agents[name]}")
-    chosen = provider or next((name for name in OWN_PROVIDERS if name in agents), OWN_PROVIDERS[0])
+    tried = (name for name in OWN_PROVIDERS if name in agents and name not in untried_providers())
+    chosen = provider or next(tried, OWN_PROVIDERS[0])
     if not agents:
         _tell("not found", f"any agent CLI; {program()} doctor says how to install one")
     acts = list(write_init_files(wd, chosen))
     for act in acts:
         _tell(act.what, f"{act.path}{f' ({act.note})' if act.note else ''}")
-    providers = list(dict.fromkeys([chosen, *agents]))
-    changed = _openspec(wd, providers, with_openspec, yes)
+    settings = _settings(wd)
+    named = {agent.provider for agent in settings.agents.values()}
+    tools = {name: tool for name, tool in openspec.tools_of(settings).items() if name in {chosen, *agents, *named}}
+    changed = _openspec(wd, tools, with_openspec, yes)
     if not changed and not any(act.is_change for act in acts):
         click.echo("\nNothing was changed.")
     _tell_permissions(wd)
@@ -63,13 +69,13 @@ def _tell(what: str, text: str) -> None:
     click.echo(hanging(f"  {what:<14} ", text))
 
 
-def _openspec(wd: Path, providers: list[str], wished: bool | None, yes: bool) -> bool:
+def _openspec(wd: Path, tools: Mapping[str, OpenSpecTool], wished: bool | None, yes: bool) -> bool:
     """Set OpenSpec up where it is missing and wished for; whether anything was done."""
-    missing = openspec.missing_workflows(wd, providers)
+    missing = openspec.missing_workflows(wd, tools)
     if openspec.is_set_up(wd) and not missing:
         _tell(LEFT, "openspec/ (set up, with all workflows that the prompts use)")
         return False
-    names = ", ".join(name for name in providers if name in openspec.TOOLS)
+    names = ", ".join(tools)
     if wished is False or not (names or wished):
         return False
     if not openspec.version():
@@ -83,8 +89,8 @@ def _openspec(wd: Path, providers: list[str], wished: bool | None, yes: bool) ->
             f"Set up OpenSpec for {names}? The analyst writes its specifications with it", default=True
         ):
             return False
-    added = openspec.set_up(wd, providers)
-    if left := openspec.missing_workflows(wd, providers):
+    added = openspec.set_up(wd, tools.values())
+    if left := openspec.missing_workflows(wd, tools):
         told = "; ".join(f"{', '.join(ones)} for {name}" for name, ones in left.items())
         raise RunError(f"OpenSpec has not set up {told}; its releases from 1.13 on do: {openspec.INSTALL}")
     _tell(WRITTEN, f"openspec/, {plural(len(added), 'file')} with those for {names or 'no agent'} (explore, ff, apply)")

@@ -24,7 +24,7 @@ from quintet.config.kinds import (
     Words,
 )
 from quintet.layout import Workspace
-from quintet.providers.registry import provider_names
+from quintet.providers.registry import command_providers, provider_names
 from quintet.roles import ANALYST, ROLES
 
 WORKTREE: Final = "worktree"
@@ -73,6 +73,11 @@ class Agent:
     profile: str
     model: str = ""
     args: tuple[str, ...] = ()
+
+    @property
+    def has_commands(self) -> bool:
+        """Whether it knows OpenSpec's workflows as commands."""
+        return self.provider in command_providers()
 
 
 AGENT_KINDS: Final[Mapping[str, Kind]] = {

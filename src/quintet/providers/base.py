@@ -1,6 +1,7 @@
 """What the server needs to know about an agent CLI: the methods that every provider has, and their values."""
 
 import re
+import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -145,6 +146,11 @@ class Provider(ABC):
     @property
     def name(self) -> str:
         return self.registration.name
+
+    def find(self, env: Mapping[str, str], cwd: Path) -> str | None:  # noqa: ARG002 - the hook's signature
+        """Where its program is on this machine; None where it is not installed, or is part of Quintet."""
+        name = self.registration.program
+        return shutil.which(name, path=env.get("PATH")) if name else None
 
     @abstractmethod
     def launch(self, launch: Launch) -> LaunchPlan:

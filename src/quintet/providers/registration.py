@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 
 @dataclass(frozen=True)
@@ -15,6 +16,10 @@ class OpenSpecTool:
     """the file of a command, with {} for its name"""
 
 
+ANY_AGENT: Final = OpenSpecTool("agents", (".agents/skills",), ".agents/commands/opsx-{}.md")
+"""OpenSpec for an agent that it does not know by name"""
+
+
 @dataclass(frozen=True)
 class Registration:
     """One agent CLI. The module `provider` of its package has the `PROVIDER` that drives it."""
@@ -26,6 +31,8 @@ class Registration:
     install: str = ""
     """the shell line that installs it"""
     openspec: OpenSpecTool | None = None
+    has_commands: bool = False
+    """whether it knows OpenSpec's workflows as `/opsx:` commands; others are told the names of skills"""
     homes: tuple[str, ...] = ()
     """the folders that it writes its login, its settings and its history to"""
     home_variable: str = ""

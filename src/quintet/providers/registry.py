@@ -24,6 +24,11 @@ def provider_names() -> tuple[str, ...]:
     return tuple(REGISTERED)
 
 
+def command_providers() -> tuple[str, ...]:
+    """Those that know OpenSpec's workflows as commands."""
+    return tuple(one.name for one in REGISTERED.values() if one.has_commands)
+
+
 def untried_providers() -> tuple[str, ...]:
     """Those of which no release was tried."""
     return tuple(one.name for one in ACP_AGENTS if not one.is_tried)

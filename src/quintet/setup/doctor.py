@@ -53,7 +53,7 @@ def examine(
     yield check_git(settings.wd)
     yield _settings(config_file or find_config(env, flags, cwd))
     if not settings.api:
-        yield from check_agents(env, {agent.provider for agent in settings.agents.values()})
+        yield from check_agents(env, settings)
         yield from check_starts(env, settings)
         yield from _profiles(settings)
     yield from _permissions(settings)
@@ -139,8 +139,9 @@ def _openspec(settings: Settings) -> Iterator[DoctorFinding]:
     if not release:
         yield warning("openspec", "not installed; the analyst needs it", openspec.INSTALL)
         return
-    providers = {agent.provider for agent in settings.agents.values()}
-    missing = openspec.missing_workflows(settings.wd, sorted(providers))
+    named = {agent.provider for agent in settings.agents.values()}
+    tools = {name: tool for name, tool in openspec.tools_of(settings).items() if name in named}
+    missing = openspec.missing_workflows(settings.wd, tools)
     if not openspec.is_set_up(settings.wd):
         yield warning("openspec", f"{release}; not set up in this project", f"{program()} init --openspec")
     elif missing:

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from quintet import git
@@ -12,13 +12,14 @@ from quintet.errors import ConfigError, ServerError
 from quintet.loop.run.terminals import ASK
 from quintet.providers.base import Launch, Login, Provider
 from quintet.providers.programs import version_of
-from quintet.providers.registry import REGISTERED, find_provider
+from quintet.providers.registry import NOT_TRIED, REGISTERED
 from quintet.providers.scripted import SCENARIO_VARIABLE
 from quintet.providers.scripted.scenario import load_role_script
 from quintet.roles import ROLES
 from quintet.server.state_folder import StateFolder
 from quintet.server.terminal.direct_access import tmux_version
 from quintet.setup.checks import DoctorFinding, failure, ok, warning
+from quintet.setup.providers import provider_named
 
 
 def check_tmux() -> DoctorFinding:
@@ -45,29 +46,29 @@ def check_git(wd: Path) -> DoctorFinding:
     return ok("git", said)
 
 
-def check_agents(env: Mapping[str, str], needed: Collection[str]) -> Iterator[DoctorFinding]:
-    """Check each agent CLI; those that the settings name must be installed."""
-    for name in REGISTERED:
-        provider = find_provider(name)
+def check_agents(env: Mapping[str, str], settings: Settings) -> Iterator[DoctorFinding]:
+    """Check each agent CLI that the settings name, and name the others that are installed."""
+    needed = {agent.provider for agent in settings.agents.values()}
+    for name in (*REGISTERED, *settings.providers):
+        provider = provider_named(name, settings)
         if provider is None:
             continue
-        if provider.registration.program:
-            yield _agent(provider, env, is_needed=name in needed)
+        program = provider.find(env, settings.wd)
+        if not provider.registration.program:
+            yield from [_scripted(name, env)] if name in needed else []
         elif name in needed:
-            yield _scripted(name, env)
+            yield _agent(provider, program, env)
+        elif program:
+            yield ok(name, f"at {program}; the settings do not name it")
 
 
 def check_starts(env: Mapping[str, str], settings: Settings) -> Iterator[DoctorFinding]:
     """Start each agent CLI with the flags that a run gives it."""
     tried: set[tuple[object, ...]] = set()
     for role, agent in settings.agents.items():
-        provider = find_provider(agent.provider)
+        provider = provider_named(agent.provider, settings)
         same = (agent.provider, agent.model, agent.args)
-        if (
-            provider is None
-            or same in tried
-            or not shutil.which(provider.registration.program or "-", path=env.get("PATH"))
-        ):
+        if provider is None or same in tried or not provider.find(env, settings.wd):
             continue
         tried.add(same)
         asks = settings.permissions == ASK
@@ -76,30 +77,33 @@ def check_starts(env: Mapping[str, str], settings: Settings) -> Iterator[DoctorF
             yield failure(agent.provider, f"{role}: it does not start: {last_lines(refused.said)}", refused.mend)
 
 
-def _agent(provider: Provider, env: Mapping[str, str], *, is_needed: bool) -> DoctorFinding:
-    program = shutil.which(provider.registration.program, path=env.get("PATH"))
-    if not is_needed:
-        return ok(provider.name, f"{f'at {program}' if program else 'not installed'}; the settings do not name it")
+def _agent(provider: Provider, program: str | None, env: Mapping[str, str]) -> DoctorFinding:
+    name, registration = provider.name, provider.registration
     if program is None:
-        return failure(provider.name, f"{provider.registration.program} is not on PATH", provider.registration.install)
+        advice = registration.install or f"correct the command in providers.{name}, or put it on PATH"
+        return failure(name, f"{registration.program} is not on PATH", advice)
+    if name not in REGISTERED:
+        return ok(name, f"at {program}; an agent of your own")
     release = version_of(program, env)
-    if not release:
-        return failure(provider.name, f"{program} does not print its version", f"try {program} --version")
+    if not release and provider.tested[1]:
+        return failure(name, f"{program} does not print its version", f"try {program} --version")
     login = provider.login(program, env)
-    said = f"{'.'.join(map(str, release))} at {program}; {login}"
-    by_login = f"run {provider.registration.program} once and log in"
+    said = f"{'.'.join(map(str, release)) or 'installed'} at {program}; {login}"
+    by_login = f"run {registration.program} once and log in"
     if login is Login.MISSING:
-        return failure(provider.name, said, by_login)
+        return failure(name, said, by_login)
+    if not provider.tested[1]:
+        return warning(name, f"{said}; {NOT_TRIED}", "nothing; if a run gets stuck, look at its terminals")
     oldest, newest = (_numbers(text) for text in provider.tested)
     if release > newest:
         found = f"{said}; newer than the releases that were tested (up to {provider.tested[1]})"
-        return warning(provider.name, found, "nothing; if a run gets stuck, try that release")
+        return warning(name, found, "nothing; if a run gets stuck, try that release")
     if release < oldest:
         found = f"{said}; older than the releases that were tested (from {provider.tested[0]} on)"
-        return warning(provider.name, found, provider.registration.install)
+        return warning(name, found, registration.install)
     if login is Login.NOT_SEEN:
-        return warning(provider.name, said, f"{by_login}, if you have not")
-    return ok(provider.name, said)
+        return warning(name, said, f"{by_login}, if you have not")
+    return ok(name, said)
 
 
 def _scripted(name: str, env: Mapping[str, str]) -> DoctorFinding:

@@ -4,41 +4,42 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
 from quintet import command, files
+from quintet.config import Settings
 from quintet.errors import RunError
-from quintet.providers.registration import OpenSpecTool
+from quintet.loop.decide.prompts import OPENSPEC_SKILLS
+from quintet.providers.registration import ANY_AGENT, OpenSpecTool
 from quintet.providers.registry import REGISTERED
 
 PROGRAM: Final = "openspec"
 INSTALL: Final = "npm install -g @fission-ai/openspec"
-WORKFLOWS: Final = {"explore": "openspec-explore", "ff": "openspec-ff-change", "apply": "openspec-apply-change"}
-"""the workflows that the prompts name, each with its skill"""
 _SECONDS: Final = 120.0
 _QUIET: Final = {"OPENSPEC_TELEMETRY": "0", "NO_COLOR": "1"}
 
 
-TOOLS: Final = {name: agent.openspec for name, agent in REGISTERED.items() if agent.openspec}
-"""by provider"""
+def tools_of(settings: Settings) -> dict[str, OpenSpecTool]:
+    """What OpenSpec calls each provider, also those that the user has defined."""
+    known = {name: agent.openspec for name, agent in REGISTERED.items() if agent.openspec}
+    return known | dict.fromkeys(settings.providers, ANY_AGENT)
 
 
 def is_set_up(wd: Path) -> bool:
     return (wd / "openspec").is_dir()
 
 
-def missing_workflows(wd: Path, providers: Iterable[str]) -> dict[str, list[str]]:
+def missing_workflows(wd: Path, tools: Mapping[str, OpenSpecTool]) -> dict[str, list[str]]:
     """The workflows that are missing, by provider."""
-    tools = {name: TOOLS[name] for name in providers if name in TOOLS}
-    found = {name: [one for one in WORKFLOWS if not _has(wd, tool, one)] for name, tool in tools.items()}
+    found = {name: [one for one in OPENSPEC_SKILLS if not _has(wd, tool, one)] for name, tool in tools.items()}
     return {name: missing for name, missing in found.items() if missing}
 
 
 def _has(wd: Path, tool: OpenSpecTool, workflow: str) -> bool:
     """Whether a project has a workflow for a tool, as a skill or as a command."""
-    places = [wd / folder / WORKFLOWS[workflow] / "SKILL.md" for folder in tool.skills]
+    places = [wd / folder / OPENSPEC_SKILLS[workflow] / "SKILL.md" for folder in tool.skills]
     return any(path.exists() for path in [*places, wd / Path(tool.commands.format(workflow)).expanduser()])
 
 
@@ -50,16 +51,16 @@ def version() -> str:
     return outcome.last_line.strip() or "unknown version"
 
 
-def set_up(wd: Path, providers: Iterable[str]) -> list[Path]:
+def set_up(wd: Path, wanted: Iterable[OpenSpecTool]) -> list[Path]:
     """Set OpenSpec up for some agents; returns the files that were added.
 
     OpenSpec runs in a temporary folder, and only missing files are copied, because it would overwrite files that the
     user has changed. The fast-forward workflow needs a profile of its own, which is temporary too.
     """
-    tools = ",".join(TOOLS[name].name for name in providers if name in TOOLS) or "none"
+    tools = ",".join(dict.fromkeys(tool.name for tool in wanted)) or "none"
     with tempfile.TemporaryDirectory(prefix="quintet-openspec-") as place:
         settings = Path(place) / "config" / "openspec" / "config.json"
-        files.write(settings, json.dumps({"profile": "custom", "delivery": "both", "workflows": [*WORKFLOWS]}))
+        files.write(settings, json.dumps({"profile": "custom", "delivery": "both", "workflows": [*OPENSPEC_SKILLS]}))
         added = []
         for name, more in {"users": {}, "ours": {"XDG_CONFIG_HOME": str(settings.parent.parent)}}.items():
             made = Path(place) / name

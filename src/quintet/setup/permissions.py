@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from quintet.config import Settings
-from quintet.providers.registry import find_provider
 from quintet.providers.scripted import SCRIPTED
+from quintet.setup.providers import provider_named
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ def agent_permissions(settings: Settings) -> Permissions | None:
     own = [
         role
         for role, agent in acting.items()
-        if (provider := find_provider(agent.provider)) and provider.sets_permissions(agent.args)
+        if (provider := provider_named(agent.provider, settings)) and provider.sets_permissions(agent.args)
     ]
     exception = f"; what {', '.join(own)} may do is in their own arguments" if own else ""
     if settings.permissions != "ask":

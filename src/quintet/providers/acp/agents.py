@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from quintet.providers.acp.host_settings import HostSettings, InstructionsBy, ModelBy, UsageRule
-from quintet.providers.registration import OpenSpecTool, Registration
+from quintet.providers.registration import ANY_AGENT, OpenSpecTool, Registration
 
 
 @dataclass(frozen=True)
@@ -190,6 +190,7 @@ _NOT_TRIED: Final = (
         "goose",
         program="goose",
         install="brew install block-goose-cli",
+        openspec=ANY_AGENT,
         homes=("~/.config/goose", "~/.local/share/goose", "~/.local/state/goose"),
         arguments=("acp",),
     ),
@@ -214,7 +215,7 @@ def own_agent(
         name,
         program=command[0],
         install=install,
-        openspec=OpenSpecTool("agents", (".agents/skills",), ".agents/commands/opsx-{}.md"),
+        openspec=ANY_AGENT,
         arguments=tuple(command[1:]),
         env=env,
         unattended=Way(mode=mode),

@@ -7,6 +7,7 @@ from typing import ClassVar, Final
 
 from quintet.actions import TurnActions
 from quintet.api.status import TerminalStatus
+from quintet.errors import ServerError
 from quintet.providers.acp import launch as launching
 from quintet.providers.acp.agents import AcpAgent
 from quintet.providers.acp.host_settings import DOORBELL, RECORD
@@ -34,6 +35,12 @@ class AcpProvider(Provider):
     def __init__(self, agent: AcpAgent) -> None:
         self.agent = self.registration = agent
         self.tested = agent.tested
+
+    def find(self, env: Mapping[str, str], cwd: Path) -> str | None:
+        try:
+            return launching.find_agent(self.agent, {**env, **self.agent.env}, cwd)
+        except ServerError:
+            return None
 
     def launch(self, launch: Launch) -> LaunchPlan:
         return launching.plan(self.agent, launch)

@@ -9,6 +9,7 @@ CLAUDE_CODE: Final = Registration(
     program="claude",
     install="npm install -g @anthropic-ai/claude-code",
     openspec=OpenSpecTool("claude", (".claude/skills",), ".claude/commands/opsx/{}.md"),
+    has_commands=True,
     homes=("~/.claude",),
     home_variable="CLAUDE_CONFIG_DIR",
     own_files=("~/.claude.json",),

@@ -9,6 +9,7 @@ CODEX: Final = Registration(
     program="codex",
     install="npm install -g @openai/codex",
     openspec=OpenSpecTool("codex", (".agents/skills", ".codex/skills"), "~/.codex/prompts/opsx-{}.md"),
+    has_commands=True,
     homes=("~/.codex",),
     home_variable="CODEX_HOME",
 )

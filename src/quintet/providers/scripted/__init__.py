@@ -4,6 +4,6 @@ from typing import Final
 
 from quintet.providers.registration import Registration
 
-SCRIPTED: Final = Registration("scripted")
+SCRIPTED: Final = Registration("scripted", has_commands=True)
 SCENARIO_VARIABLE: Final = "QUINTET_SCENARIO"
 """the environment variable that names the script"""

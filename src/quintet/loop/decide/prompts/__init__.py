@@ -21,6 +21,8 @@ from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, TE
 
 BACK_REFERENCE: Final = "(Same as initial turn -- refer to your conversation history.)"
 NOTHING_YET: Final = "None yet."
+OPENSPEC_SKILLS: Final = {"explore": "openspec-explore", "ff": "openspec-ff-change", "apply": "openspec-apply-change"}
+"""the workflows of OpenSpec that the prompts name, each with its skill"""
 NOTE: Final = "*** NOTE FROM A PERSON ***"
 
 
@@ -193,8 +195,16 @@ class Prompts:
             "max_cycles": str(self.settings.max_review_cycles),
             "min_cycles": str(self.settings.min_review_cycles_before_approval),
         }
-        values = limits | values | {RESPONSE_FILE: self._response_file(step)}
+        values = limits | self._skills(step.role) | values | {RESPONSE_FILE: self._response_file(step)}
         return render(name, values, self.settings.prompts_dir)
+
+    def _skills(self, role: Role) -> dict[str, str]:
+        """How a role's agent is told to use OpenSpec: by a command where it knows some, else by a skill's name."""
+        has_commands = self.settings.agents[role.name].has_commands
+        return {
+            f"{name}_skill": f"`/opsx:{name}`" if has_commands else f"the skill `{skill}`"
+            for name, skill in OPENSPEC_SKILLS.items()
+        }
 
     def _response_file(self, step: Ask) -> str:
         path = str(response_path_for(step.role, self.settings.workspace.tree))
