@@ -13,7 +13,7 @@ grep -q '"ff"' "$XDG_CONFIG_HOME/openspec/config.json" 2>/dev/null &&
     skills="openspec-explore openspec-ff-change openspec-apply-change"
 mkdir -p "$4/openspec/changes/archive" && echo 'schema: spec-driven' > "$4/openspec/config.yaml"
 for tool in $(echo "$3" | tr , ' '); do
-    case $tool in codex) folder=.agents ;; claude) folder=.claude ;; *) continue ;; esac
+    case $tool in codex|agents) folder=.agents ;; claude|gemini) folder=.$tool ;; *) continue ;; esac
     for skill in $skills; do
         mkdir -p "$4/$folder/skills/$skill" && echo "made by openspec" > "$4/$folder/skills/$skill/SKILL.md"
     done

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from shutil import rmtree
 
 import pytest
 
@@ -108,6 +109,26 @@ def test_openspec_is_set_up_with_the_workflows_of_the_prompts(desk: Desk) -> Non
         for skill in ("explore", "ff-change", "apply-change", "propose"):
             assert (desk.wd / folder / f"skills/openspec-{skill}/SKILL.md").is_file()
     assert not list((desk.root / "home").rglob("*")), "the user's own settings stay as they are"
+
+
+def test_openspec_is_set_up_for_agents_of_the_protocol_and_of_the_users_own(desk: Desk) -> None:
+    desk.install(gemini="#!/bin/sh\n", goose="#!/bin/sh\n", openspec=OPENSPEC)
+    assert desk.quintet("init", "--yes").exit_code == 0
+    assert json.loads((desk.wd / "quintet.json").read_text())["provider"] == "gemini_cli"
+    for folder in (".gemini", ".agents"):
+        assert (desk.wd / folder / "skills/openspec-ff-change/SKILL.md").exists()
+    rmtree(desk.wd / ".agents")
+    own = {"providers": {"mine": {"command": ["mine"]}}, "agents": {"tester": {"provider": "mine"}}}
+    (desk.wd / "quintet.json").write_text(json.dumps(own))
+    assert desk.quintet("init", "--yes").exit_code == 0
+    assert (desk.wd / ".agents/skills/openspec-explore/SKILL.md").exists()
+
+
+def test_an_agent_that_was_not_tried_is_not_chosen(desk: Desk) -> None:
+    desk.install(goose="#!/bin/sh\n")
+    desk.quintet("init")
+    assert json.loads((desk.wd / "quintet.json").read_text())["provider"] == "codex"
+    assert desk.quintet("init", "--provider", "goose").exit_code == 0
 
 
 @pytest.mark.parametrize("words", [[], ["--no-openspec", "--yes"]])

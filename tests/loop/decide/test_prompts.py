@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from quintet.config import Settings
+from quintet.config import Agent, Settings
 from quintet.errors import PromptError
 from quintet.layout import RESPONSE_DIR, response_path_for
 from quintet.loop.decide.prompts import BACK_REFERENCE, NOTHING_YET, Prompts
 from quintet.loop.decide.prompts import texts as prompt_texts
+from quintet.loop.decide.prompts.own import faults_of
 from quintet.loop.decide.prompts.texts import render
 from quintet.loop.decide.state import Again, State
 from quintet.loop.decide.steps import Ask
@@ -103,6 +104,29 @@ def test_the_analyst_is_told_which_skills_to_use() -> None:
     assert explore < retry.index("use the OpenSpec fast-forward skill to update the artifacts")
     assert "Explore the codebase" not in retry
     assert "/opsx:" in retry
+
+
+@pytest.mark.parametrize("role", [ANALYST, PROGRAMMER], ids=str)
+@pytest.mark.parametrize("round", [1, 2])
+def test_an_agent_without_openspecs_commands_is_told_the_names_of_the_skills(role: Role, round: int) -> None:  # noqa: A002
+    agents = settings().agents
+    for provider in ("gemini_cli", "my-agent", "goose"):
+        own = settings(agents={**agents, role.name: replace(agents[role.name], provider=provider)})
+        text = built(role, own, round=round)
+        assert "/opsx:" not in text
+        assert "(the skill `openspec-" in text
+        other = PROGRAMMER if role is ANALYST else ANALYST
+        assert "/opsx:" in built(other, own), "each role by its own agent"
+
+
+def test_prompt_texts_of_the_users_own_keep_their_commands(tmp_path: Path) -> None:
+    text = prompt_texts.text_of("analyst").replace("{{explore_skill}}", "`/opsx:explore`")
+    (tmp_path / "analyst.md").write_text(text, encoding="utf-8")
+    assert list(faults_of(str(tmp_path))) == []
+    agents = {role.name: Agent("gemini_cli", role.profile) for role in ROLES}
+    built_text = built(ANALYST, settings(prompts_dir=str(tmp_path), agents=agents))
+    assert "(`/opsx:explore`)" in built_text
+    assert "(the skill `openspec-ff-change`)" in built_text
 
 
 @pytest.mark.parametrize(("role", "upstream"), [(PEER_ANALYST, ANALYST), (PEER_PROGRAMMER, PROGRAMMER)], ids=str)
