@@ -274,3 +274,36 @@ def _told(board: Any) -> str:
     line = board.stdout.readline()
     assert "http://127.0.0.1:" in line, line
     return str(line.split()[-1])
+
+
+def test_on_a_phone_a_run_is_approved_with_two_taps_from_its_link(page: Page) -> None:
+    page.set_viewport_size({"width": 420, "height": 800})
+    with scripted(story()) as project:
+        process = project.start("run", APPROVE="spec,result")
+        board = project.start("dashboard", "--control", "--port", "0")
+        url = _told(board)
+        page.goto(url)  # once, on the evening before: the browser keeps the token
+        approve = page.locator("[data-action='approve']")
+        expect(approve).to_be_visible(timeout=PATIENCE)
+        run = page.locator("#facts").inner_text().split("Run\n")[1].split("\n")[0]
+
+        page.goto(f"{url.partition('#')[0]}#run={run}")
+        page.reload()
+        approve.click()
+        expect(page.locator("#ask-words")).to_contain_text("The run goes on.")
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= 420, "nothing is wider than the screen"
+        page.locator("#ask-yes").click()
+        expect(page.locator("#ask")).not_to_be_visible()
+
+        send_back = page.locator("[data-action='reject']")
+        expect(page.locator("#notice")).to_contain_text("approve the result", timeout=PATIENCE)
+        send_back.click()
+        page.locator("#ask-yes").click()
+        expect(page.locator("#ask-error")).to_contain_text("there is nothing in it")
+        page.locator("#ask-no").click()
+        approve.click()
+        page.locator("#ask-yes").click()
+        assert process.wait(DEADLINE) == 0
+        expect(page.locator("#headline")).to_contain_text("PASS", timeout=PATIENCE)
+        expect(page.locator("#actions")).not_to_be_visible()

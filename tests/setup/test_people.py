@@ -9,6 +9,7 @@ import pytest
 from quintet.roles import ANALYST, PROGRAMMER
 from tests.stub.preloaded import start
 from tests.stub.project import Done, Project, finish, killed, project_in, until
+from tests.watch.scripted import Scripted, scripted, story
 
 
 @pytest.fixture
@@ -62,6 +63,28 @@ def test_a_run_that_waits_survives_a_kill(project: Project) -> None:
     done = project.run()
     assert done.code == 0, done.text
     assert [event["gate"] for event in project.events("person_decided")] == ["spec"]
+
+
+def test_a_run_that_waits_survives_a_reboot() -> None:
+    """Everything is killed: the run, tmux and the agents in it. Only files are left."""
+    with scripted(story()) as real:
+        run = real.start("run", APPROVE="spec")
+        until(lambda: is_asked(real), "a run that waits")
+        run.send_signal(signal.SIGKILL)
+        run.communicate()
+        real.kill_tmux()
+        assert real.call("approve")[0] == 0
+        code, said = real.call("run")
+        assert code == 0, said
+        kinds = [event["event"] for event in real.journal]
+        assert kinds.count("approval_asked") == 1, "it waits on, and does not ask again"
+        created = [event["role"] for event in real.journal if event["event"] == "terminal_created"]
+        assert len(created) == 10, "five new terminals for the five that were lost"
+
+
+def is_asked(real: Scripted) -> bool:
+    journals = list(real.wd.glob(".tmp/*/journal.jsonl"))
+    return bool(journals) and "approval_asked" in journals[0].read_text()
 
 
 def test_two_people_at_once_one_wins_and_the_other_is_told(project: Project) -> None:

@@ -125,9 +125,10 @@ def watch_command() -> None:
 @click.command("dashboard")
 @wd_option
 @click.option("--port", default=9890, show_default=True, type=PORT, help="0: any free port.")
+@click.option("--control", is_flag=True, help="Who opens it can also approve, send back, note, pause and stop.")
 @runs("serve:dashboard")
 def dashboard_command() -> None:
-    """Serve a page that shows the runs of a project, live and past. It changes nothing."""
+    """Serve a page that shows the runs of a project, live and past. Without --control it changes nothing."""
 
 
 @click.command("attach")

@@ -8,15 +8,18 @@ import click
 
 from quintet.server.http.dashboard_server import serve_dashboard
 from quintet.server.http.serve import Served, serve
+from quintet.setup.dashboard_control import ControlRoutes
 from quintet.watch.dashboard.routes import DashboardRoutes
 
 OPEN_TO_ALL: Final = "no token: every user of this machine can start programs as you through this server"
 SECRET: Final = "The address contains a secret: keep it to yourself. Ctrl-C ends it."
 
 
-def dashboard(wd: Path, port: int) -> None:
+def dashboard(wd: Path, port: int, control: bool) -> None:
     """Serve the dashboard of a project."""
-    serve_dashboard(DashboardRoutes(lambda: [wd]), port, lambda url: click.echo(f"The dashboard is at {url}\n{SECRET}"))
+    pages = (ControlRoutes if control else DashboardRoutes)(lambda: [wd])
+    acts = "\nWho opens it can approve, send back, pause and stop runs." if control else ""
+    serve_dashboard(pages, port, lambda url: click.echo(f"The dashboard is at {url}{acts}\n{SECRET}"), can_act=control)
 
 
 def serve_all(host: str, port: int, no_token: bool) -> None:

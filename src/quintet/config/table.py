@@ -378,6 +378,9 @@ class Settings:
         "",
         "a file with the secret that signs what goes to the webhook, in the header `X-Quintet-Signature`",
     )
+    notify_link: str = _row(
+        "notifications.link", Url(), "", "the address of your dashboard: each notification gets a link to its run there"
+    )
     notify_cmd: str = _row(
         "notifications.command", Text(), "", "a command that gets each notification as JSON on its standard input"
     )

@@ -290,6 +290,8 @@ class ApprovalAsked(_Event):
 
     event: Literal["approval_asked"] = "approval_asked"
     gate: str
+    step: str = ""
+    """the name of the step"""
     until: str = ""
     """when it stops waiting, in UTC; empty: never"""
 

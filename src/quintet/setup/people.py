@@ -37,16 +37,16 @@ class _Told:
         tell(f"{text} The run goes on." if self.at_work else f"{text} It is not at work: {program()} run goes on.")
 
 
-def approve(wd: Path, run: str | None, tell: Tell) -> None:
-    """Let a run go on that waits for a person."""
-    told, gate = _at_gate(wd, run)
+def approve(wd: Path, run: str | None, tell: Tell, *, step: str = "") -> None:
+    """Let a run go on that waits for a person; `step` is the one that the person means, where that is known."""
+    told, gate = _at_gate(wd, run, step)
     told.people.decide(gate.key, Decision(approved=True, by=who(), at=now()))
     told.say_what_follows(f"Approved the {GATES[gate.gate]} of {told.id}.", tell)
 
 
-def reject(wd: Path, run: str | None, notes: str, tell: Tell) -> None:
+def reject(wd: Path, run: str | None, notes: str, tell: Tell, *, step: str = "") -> None:
     """Send back what a run waits with, and say why."""
-    told, gate = _at_gate(wd, run)
+    told, gate = _at_gate(wd, run, step)
     told.people.decide(gate.key, Decision(approved=False, by=who(), at=now(), notes=_checked(notes)))
     role = ANALYST if gate.gate is Gate.SPEC else PROGRAMMER
     told.say_what_follows(f"Sent the {GATES[gate.gate]} of {told.id} back to the {role}.", tell)
@@ -86,11 +86,13 @@ def _find(wd: Path, run: str | None) -> _Told:
     return _Told(folder.name, tree, state, People(record.folder))
 
 
-def _at_gate(wd: Path, run: str | None) -> tuple[_Told, WaitForPerson]:
+def _at_gate(wd: Path, run: str | None, step: str) -> tuple[_Told, WaitForPerson]:
     told = _find(wd, run)
     if not told.state.waiting:
         raise RunError(f"{told.id} does not wait for anybody; {program()} status shows what it does")
     gate = WaitForPerson(Gate(told.state.waiting), told.state.sent_back)
+    if step not in ("", gate.key):
+        raise RunError(f"{told.id} waits with something else by now: look at it once more")
     return told, gate
 
 

@@ -192,6 +192,7 @@ def test_a_webhook_gets_signed_json(told: tuple[Notifier, list[str]], topic: Top
         "run": "run-1",
         "at": "2026-01-01T00:00:00Z",
         "status": "PASS",
+        "link": "",
     }
     body = topic.messages[-1][1].encode()
     assert topic.signatures[-1] == "sha256=" + hmac.new(b"a secret", body, hashlib.sha256).hexdigest()

@@ -159,8 +159,8 @@ def apply(state: State, step: Step, outcome: Outcome, settings: Settings) -> App
             return _turn_changed(state, step, outcome, settings)
         case Verify(), ChecksEnded():
             return _CHECKED[step.when](_archived(state, outcome.sequence), outcome, settings)
-        case WaitForPerson(gate), AskedPerson() | PersonAnswered():
-            return _at_gate(state, gate, outcome, settings)
+        case WaitForPerson(), AskedPerson() | PersonAnswered():
+            return _at_gate(state, step, outcome, settings)
         case FollowUp(), Marked(mark):
             return replace(state, turn=Turn.PASSED, mark=mark), ()
         case FollowUp(), FollowUpEnded(result):
@@ -218,11 +218,12 @@ def _spent(state: State, turn: Replied | NoReply) -> State:
     )
 
 
-def _at_gate(state: State, gate: Gate, outcome: PersonOutcome, settings: Settings) -> Applied:
+def _at_gate(state: State, step: WaitForPerson, outcome: PersonOutcome, settings: Settings) -> Applied:
     """Wait for a person; then go on, or back to those whose work was sent back."""
+    gate = step.gate
     if isinstance(outcome, AskedPerson):
         end = datetime.fromtimestamp(outcome.at + settings.approve_timeout, UTC) if settings.approve_timeout else None
-        asked = journal.ApprovalAsked(gate=gate, until=end.isoformat(timespec="seconds") if end else "")
+        asked = journal.ApprovalAsked(gate=gate, step=step.key, until=end.isoformat(timespec="seconds") if end else "")
         return replace(state, waiting=gate, waiting_since=outcome.at), (asked,)
     state = replace(state, waiting="", waiting_since=0.0)
     told = journal.PersonDecided(gate=gate, approved=outcome.approved, by=outcome.by, notes=outcome.notes)

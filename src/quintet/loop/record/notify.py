@@ -53,6 +53,8 @@ class Notification:
     """when, in UTC"""
     status: str = ""
     """how the run has ended: PASS or FAIL"""
+    link: str = ""
+    """the run on the dashboard, where the settings name its address"""
 
     def to_json(self) -> bytes:
         return json.dumps(asdict(self), ensure_ascii=False).encode("utf-8", "replace")
@@ -124,6 +126,7 @@ class Notifier:
 
     def __init__(self, settings: Settings, run_id: str, warn: Callable[[str], None]) -> None:
         self._project, self._run = settings.workspace.project, run_id
+        self._dashboard = settings.notify_link
         self._warn = warn
         self._failed: queue.SimpleQueue[str] = queue.SimpleQueue()
         """told at the next event, in the thread of the run: the journal has one writer"""
@@ -136,7 +139,8 @@ class Notifier:
         kind, text = told
         status = event.status if isinstance(event, journal.RunFinished) else ""
         project = self._project
-        notification = Notification(kind, text, project.name, str(project), self._run, event.at, status)
+        link = f"{self._dashboard}/#run={self._run}" if self._dashboard else ""
+        notification = Notification(kind, text, project.name, str(project), self._run, event.at, status, link)
         for channel in self._channels:
             channel.tell(notification)
 
@@ -167,7 +171,8 @@ def _channels(settings: Settings) -> Iterator[tuple[str, Callable[[Notification]
 
 def _send_ntfy(url: str, notification: Notification) -> None:
     if notification.event != STARTED:  # whoever has a topic on the phone has started the run
-        _post(url, f"{notification.project}: {notification.text}".encode("utf-8", "replace"), {"Title": "Quintet"})
+        headers = {"Title": "Quintet"} | ({"Click": notification.link} if notification.link else {})
+        _post(url, f"{notification.project}: {notification.text}".encode("utf-8", "replace"), headers)
 
 
 def _send_webhook(url: str, secret_file: str, notification: Notification) -> None:

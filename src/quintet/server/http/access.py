@@ -16,6 +16,9 @@ TOKEN_NEEDED: Final = (
     "A bearer token is needed: Quintet's commands find it where the same user has started the server; elsewhere set "
     "QUINTET_TOKEN, or start that server with --no-token"
 )
+CONTROL: Final = "/control/"
+"""how the paths begin that change something on a read-only server"""
+CONTROL_NEEDED: Final = "This page can only look: open the address that `quintet dashboard --control` prints"
 _MOST_DIGITS: Final = 18
 _ONCE: Final = ("host", "origin", "authorization", "sec-fetch-site")
 """headers that must not come twice: a proxy could read another one than we do"""
@@ -34,9 +37,12 @@ class AccessGuard:
         any_address: bool = False,
         open_paths: frozenset[str] = frozenset(),
         read_only: bool = False,
+        control_token: str = "",
     ) -> None:
         self.app = app
         self._token = token.encode()
+        self._control_token = control_token.encode()
+        """also a token for reading, and the only one with which a read-only server takes what begins with CONTROL"""
         self._hosts = {host.lower() for host in (*LOOPBACK, *hosts)}
         self._any_address = any_address
         """whether any address is right as a Host: anybody can make a name point here, but no address"""
@@ -52,7 +58,7 @@ class AccessGuard:
         reading = scope.get("method") in ("GET", "HEAD")
         refusal = self._refusal(headers, is_open=reading and scope["path"] in self._open_paths)
         if refusal is None and self._read_only and not reading:
-            refusal = 405, "This server is read-only"
+            refusal = self._refusal_to_act(scope["path"], dict(headers).get("authorization", ""))
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
         elif refusal is not None:
@@ -81,6 +87,12 @@ class AccessGuard:
             return 413, "The body is too long"
         return None
 
+    def _refusal_to_act(self, path: str, authorization: str) -> tuple[int, str] | None:
+        """Why a read-only server does not take a request that changes something."""
+        if not self._control_token or not path.startswith(CONTROL):
+            return 405, "This server is read-only"
+        return None if _is_token(authorization, self._control_token) else (401, CONTROL_NEEDED)
+
     def _is_ours(self, host: str) -> bool:
         try:
             name = (urlsplit(f"//{host}").hostname or "") if "@" not in host and "/" not in host else ""
@@ -95,8 +107,12 @@ class AccessGuard:
         return self._any_address
 
     def _has_token(self, authorization: str) -> bool:
-        kind, _, token = authorization.partition(" ")
-        return kind.lower() == "bearer" and secrets.compare_digest(token.strip().encode("latin-1"), self._token)
+        return any(_is_token(authorization, token) for token in (self._token, self._control_token) if token)
+
+
+def _is_token(authorization: str, wanted: bytes) -> bool:
+    kind, _, token = authorization.partition(" ")
+    return kind.lower() == "bearer" and secrets.compare_digest(token.strip().encode("latin-1"), wanted)
 
 
 async def _refuse(send: Send, status: int, detail: str) -> None:

@@ -45,6 +45,7 @@ def create_app(
     pages: PageRoutes | None = None,
     open_paths: frozenset[str] = frozenset(),
     read_only: bool = False,
+    control_token: str = "",
 ) -> FastAPI:
     """An application; its sessions are found on the event loop that serves it."""
 
@@ -81,6 +82,7 @@ def create_app(
         any_address=any_address,
         open_paths=open_paths | (pages.open_paths if pages is not None else frozenset()),
         read_only=read_only,
+        control_token=control_token,
     )
     return app
 

@@ -93,6 +93,8 @@ class _FollowedRun:
 class DashboardRoutes:
     """Serves the page and the runs of some projects. It reads their folders and changes nothing."""
 
+    can_act = False
+    """whether people can tell a run something from the page"""
     open_paths: Final = frozenset(_FILES)
     """the paths of the page itself: a browser asks for them before it has the token"""
 
@@ -128,25 +130,26 @@ class DashboardRoutes:
         folders = self._folders()[:MOST_RUNS]
         rows = [run_line_json(followed.read(), followed.title) for followed in map(self._follow, folders)]
         projects = [str(project) for project in self._projects()]
-        return {"projects": projects, "lasting": self._lasting, "program": program(), "runs": rows}
+        more = {"lasting": self._lasting, "program": program(), "control": self.can_act}
+        return {"projects": projects, **more, "runs": rows}
 
     def run(self, run_id: str) -> dict[str, Any]:
         """One run; `latest` is the newest."""
-        followed = self._follow(self._folder(run_id))
+        followed = self._follow(self.folder_of(run_id))
         return run_json(followed.read(), followed.title, followed.events)
 
     def timeline(self, run_id: str) -> SvgElement:
         """The timeline of a run as it is now: nested elements, each with its name, its attributes and its children."""
-        return draw_timeline(self._follow(self._folder(run_id)).read(), time.time())
+        return draw_timeline(self._follow(self.folder_of(run_id)).read(), time.time())
 
     def diff(self, run_id: str) -> Response:
         """What a run has changed: files with their lines, as many as a page shows."""
-        folder = self._folder(run_id)
+        folder = self.folder_of(run_id)
         return JSONResponse(diff_json(diff_of(folder, self._follow(folder).read())))
 
     def handoff(self, run_id: str, number: int) -> dict[str, Any]:
         """The texts of one handoff; the numbers begin with 0."""
-        folder = self._folder(run_id)
+        folder = self.folder_of(run_id)
         run = self._follow(folder).read()
         if not 0 <= number < len(run.handoffs):
             raise HTTPException(404, "There is no such handoff")
@@ -170,7 +173,8 @@ class DashboardRoutes:
         found = [folder for project in self._projects() for folder in project_run_folders(project)]
         return sorted(found, key=lambda folder: folder.name, reverse=True)
 
-    def _folder(self, run_id: str) -> Path:
+    def folder_of(self, run_id: str) -> Path:
+        """The folder of a run that the page shows."""
         folders = self._folders()
         if run_id == LATEST and folders:
             return folders[0]

@@ -37,6 +37,7 @@ def run_json(run: Run, title: str, events: list[Event]) -> dict[str, Any]:
         ],
         "asking": run.asking,
         "waiting": printable(run.waiting),
+        "approval": run.approval,
         "resumes": run.resumes,
         "now": time.time(),
         "ended": run.ended,

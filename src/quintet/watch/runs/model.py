@@ -70,6 +70,8 @@ class Run:
     """what the work tree had lost of its tests at the last review of the code: in all, then file by file"""
     asking: str = ""
     """the role that waits for a permission"""
+    approval: str = ""
+    """the step at which it waits for a person"""
     waiting: str = ""
     """why the current turn has not been sent again yet: it has failed, or a limit is reached"""
     resumes: int = 0
@@ -318,10 +320,10 @@ class _RunBuilder:
         match event:
             case journal.LimitReached() | journal.TurnFailed():
                 self._set(waiting=_warning(at, "", event).text)
-            case journal.ApprovalAsked():
-                self._set(waiting=line_for(event))
+            case journal.ApprovalAsked(step=step):
+                self._set(waiting=line_for(event), approval=step)
             case journal.PersonDecided():
-                self._set(waiting="")
+                self._set(waiting="", approval="")
             case journal.Reminded(role=role):
                 self._change(f"role {role}", reminders=event.number)
             case journal.PermissionAsked(role=role, accepted=False):

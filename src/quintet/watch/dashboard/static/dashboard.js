@@ -9,7 +9,7 @@ const TIMELINE_MILLISECONDS = 3000;
 const STATUS_CLASSES = { PASS: "good", FAIL: "bad", STOPPED: "again", GONE: "again" };
 const view = {
   run: null, wanted: "latest", chosen: -1, tab: "reply", sheet: null, terminal: "", follow: true,
-  statuses: {}, screens: {}, timeline: null, diff: { key: "", text: "", folds: {} }, skew: 0, stamp: {}, lasting: true, program: "quintet", lost: 0,
+  statuses: {}, screens: {}, timeline: null, diff: { key: "", text: "", folds: {} }, skew: 0, stamp: {}, lasting: true, program: "quintet", control: false, lost: 0,
 };
 
 // -- small things
@@ -47,13 +47,14 @@ const verdictClass = (turn) => (turn.verdict ? turn.verdict.kind : "");
 
 // -- the server: the token comes in the address's fragment, which no log sees, and leaves it at once
 
-const arrived = new URLSearchParams(location.hash.slice(1)).get("token");
-if (arrived) {
-  sessionStorage.setItem("quintet-token", arrived);
-  history.replaceState(null, "", location.pathname);
-}
+// a link from a notification names a run and opens a page of its own, which finds the token that an earlier one has kept
+
+const given = new URLSearchParams(location.hash.slice(1));
+if (given.get("run")) view.wanted = given.get("run");
+if (given.get("token")) for (const kept of [sessionStorage, localStorage]) kept.setItem("quintet-token", given.get("token"));
+if (location.hash.length > 1 && (given.has("token") || given.has("run"))) history.replaceState(null, "", location.pathname);
 function headers(more) {
-  const token = sessionStorage.getItem("quintet-token");
+  const token = sessionStorage.getItem("quintet-token") || localStorage.getItem("quintet-token");
   return token ? { Authorization: `Bearer ${token}`, ...more } : { ...more };
 }
 async function get(path) {
@@ -121,7 +122,7 @@ async function load() {
     if (wanted !== view.wanted) return;
     const other = !view.run || view.run.id !== run.id;
     view.skew = run.now - Date.now() / 1000;
-    [view.run, view.lasting, view.program] = [run, list.lasting, list.program];
+    [view.run, view.lasting, view.program, view.control] = [run, list.lasting, list.program, list.control];
     loadTimeline(); loadDiff();
     if (other) { view.sheet = null; view.chosen = -1; view.screens = {}; $("screens").replaceChildren(); }
     draw(); drawRuns(list.runs);
@@ -141,7 +142,7 @@ function draw() {
   $("headline").textContent = turn && run.status === "RUNNING" ? `Round ${run.round}, ${named(turn.role).toLowerCase()}, cycle ${turn.cycle}` : run.headline;
   $("headline").className = STATUS_CLASSES[run.status] || "";
   $("task").textContent = run.title;
-  drawNotice(); drawFacts(); drawPipeline(); drawTerminals(); drawTurns(); drawTokens();
+  drawNotice(); drawActions(); drawFacts(); drawPipeline(); drawTerminals(); drawTurns(); drawTokens();
   $("warnings-part").hidden = !run.warnings.length;
   $("warnings").replaceChildren(...run.warnings.map((warning) => h("li", {}, h("time", {}, hour(warning.at)), h("span", { class: "kind" }, warning.kind), h("span", {}, warning.text))));
   $("journal").replaceChildren(...run.journal.slice().reverse().map((line) => h("li", {}, h("time", {}, hour(line.at)), h("span", {}, line.text))));
@@ -157,6 +158,45 @@ function drawNotice() {
   else if (run.asking && run.status === "RUNNING") notice([`The ${named(run.asking).toLowerCase()} asks for permission. Answer it in its terminal: `, code(`${view.program} attach ${run.asking}`)]);
   else if (run.waiting && run.status === "RUNNING") notice([run.waiting]);
   else notice(...run.advice);
+}
+// -- what a person can tell the run; each choice is asked for once more before it is sent
+
+const ACTIONS = {
+  approve: { name: "Approve", words: "The run goes on.", main: true },
+  reject: { name: "Send back", words: "Say what has to be different. It counts above any review.", text: true },
+  note: { name: "Leave a note", words: "It travels with the next prompt, once.", text: true, role: true },
+  pause: { name: "Pause", words: "The run stops after the current turn. It is started again from a terminal." },
+  stop: { name: "Stop", words: "The run stops now, and its terminals end. It can be gone on with later." },
+};
+function drawActions() {
+  const run = view.run, names = [...(run.approval ? ["approve", "reject"] : []), ...(run.status === "RUNNING" ? ["note", "pause", "stop"] : [])];
+  $("actions").hidden = !view.control || !names.length;
+  $("rights").textContent = view.control ? "From this page you can tell a run what to do." : "This page is read-only.";
+  fill($("actions"), names.map((name) => h("button", { type: "button", "data-action": name, class: ACTIONS[name].main ? "main" : "", onclick: () => ask(name) }, ACTIONS[name].name)));
+}
+function ask(name) {
+  const action = ACTIONS[name], step = view.run.approval, run = view.run.id;
+  $("ask-title").textContent = `${action.name}?`;
+  $("ask-words").textContent = `${action.words} (${run})`;
+  $("ask-text").hidden = !action.text;
+  $("ask-role-line").hidden = !action.role;
+  $("ask-role").replaceChildren(h("option", { value: "" }, "whoever is asked next"), ...view.run.roles.map((role) => h("option", { value: role.name }, named(role.name))));
+  $("ask-text").value = $("ask-error").textContent = "";
+  $("ask-yes").textContent = action.name;
+  $("ask-yes").onclick = () => act(run, { action: name, text: $("ask-text").value, role: $("ask-role").value, step });
+  $("ask").showModal();
+}
+async function act(run, wish) {
+  $("ask-yes").disabled = true;
+  let answer = { detail: "The server does not answer; try again." };
+  try {
+    const response = await fetch(`/control/runs/${encodeURIComponent(run)}`, { method: "POST", headers: headers({ "Content-Type": "application/json" }), body: JSON.stringify(wish) });
+    answer = await response.json();
+  } catch { /* said below */ }
+  $("ask-yes").disabled = false;
+  if (!answer.told) { $("ask-error").textContent = String(answer.detail); return; }
+  $("ask").close();
+  load();
 }
 function drawFacts() {
   const run = view.run;
@@ -413,7 +453,7 @@ function drawRuns(runs) {
 // -- keys and time
 
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || !view.run || $("help").open) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || !view.run || $("help").open || $("ask").open) return;
   const roles = view.run.roles, key = event.key;
   if (/^[1-5]$/.test(key)) show(roles[Number(key) - 1].name);
   else if (key === "0") show("all");
@@ -427,6 +467,7 @@ document.addEventListener("keydown", (event) => {
   if (/^[0-5f]$/.test(key)) $("terminals-title").scrollIntoView({ block: "nearest", behavior: "smooth" });
 });
 $("follow").addEventListener("click", () => show("", true));
+$("ask-no").addEventListener("click", () => $("ask").close());
 $("help-button").addEventListener("click", () => $("help").showModal());
 $("help").addEventListener("click", (event) => { if (event.target === $("help")) $("help").close(); });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { for (const screen of Object.values(view.screens)) screen.terminal.options.theme = colours(); });
