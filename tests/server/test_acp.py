@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 import pytest
 
 from quintet.processes import children_of, has_ended
 from quintet.providers.acp.host_settings import RECORD
 from quintet.providers.editor import INPUT
+from tests.sandbox.need import need_bubblewrap
 from tests.server.rig import Rig, until
 
 FAKE = Path(__file__).parents[1] / "stub" / "fake_acp.py"
@@ -249,6 +251,41 @@ def test_a_killed_host_leaves_nothing_behind(loose: bool, rig: Rig, agents: Agen
     os.kill(agents.host(terminal), signal.SIGKILL)
     rig.until(terminal, "error")
     until(ended([agent, *map(int, tool)]), bool)
+
+
+def test_what_a_turn_leaves_running_is_ended_and_the_agent_is_not(rig: Rig, agents: Agents) -> None:
+    pids = rig.root / "pids"
+    terminal = agents.start([{"spawn": {"pids": str(pids), "loose": True}}, {"say": "done"}], [{"say": "again"}])
+    rig.send(terminal, "go", dispatch_id="d1")
+    rig.until(terminal, "completed")
+    (tool,) = pids.read_text().split()
+    answer = rig.http.post("/sessions/t/strays")
+    assert answer.status_code == 200
+    assert [tool in command for command in answer.json()["ended"][terminal]] == [True]
+    assert has_ended(int(tool))
+    assert rig.ask(terminal, "go on") == "again", "the agent lives"
+
+
+def test_an_agent_in_a_sandbox(rig: Rig, agents: Agents) -> None:
+    need_bubblewrap()
+    home, tmp = rig.root / "home", rig.root / "role"
+    home.mkdir()
+    tmp.mkdir()
+    agents.log = rig.wd / "agent.log"  # the only place that it may write to
+    answer = agents.post(
+        script={"turns": [[{"say": "{prompt}"}]]},
+        env_vars={"HOME": str(home)},
+        sandbox={"tmp": str(tmp), "show": [str(rig.root)]},
+    )
+    assert answer.status_code == 201, answer.text
+    terminal = answer.json()["id"]
+    assert rig.ask(terminal, "in a box").endswith("in a box")
+    assert rig.get(terminal)["sandbox"] == str(tmp)
+    host = agents.host(terminal)
+    below = psutil.Process(host).children(recursive=True)
+    assert len(below) >= 2
+    assert rig.http.delete(f"/terminals/{terminal}").status_code == 200
+    until(ended([host, *(process.pid for process in below)]), bool)
 
 
 @pytest.mark.parametrize("way", ["exit", "delete", "session"])

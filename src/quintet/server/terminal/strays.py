@@ -31,6 +31,8 @@ class Owner(NamedTuple):
 
     pid: int
     begun: float
+    adopts: bool = False
+    """its program adopts what its agent has cut loose, and starts nothing by itself in a turn"""
 
 
 def end_strays(terminals: Mapping[str, Owner]) -> dict[str, list[str]]:
@@ -99,7 +101,8 @@ def _is_stray(process: psutil.Process, owner: Owner) -> bool:
         if one.pid == owner.pid:
             return is_command
         begun_in_turn = 0 < owner.begun < started_at(one.pid)
-        is_command = is_command or (begun_in_turn and one.name().lstrip("-") in _SHELLS)
+        is_adopted = owner.adopts and one.ppid() == owner.pid
+        is_command = is_command or (begun_in_turn and (is_adopted or one.name().lstrip("-") in _SHELLS))
     return True
 
 

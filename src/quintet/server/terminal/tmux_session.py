@@ -228,7 +228,9 @@ class TmuxSession:
     async def end_strays(self, but: str) -> dict[str, list[str]]:
         """End what the turns of all terminals but one have left running; by terminal, the commands that were ended."""
         owners = {
-            name: Owner(terminal.pid, terminal.facts.begun) for name, terminal in self.terminals.items() if name != but
+            name: Owner(terminal.pid, terminal.facts.begun, adopts=bool(terminal.provider.doorbell))
+            for name, terminal in self.terminals.items()
+            if name != but
         }
         return await asyncio.to_thread(end_strays, owners)
 
