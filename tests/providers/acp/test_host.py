@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from quintet.providers.acp.host_settings import RECORD, InstructionsBy, ModelBy
+from quintet.providers.acp.host_settings import RECORD, InstructionsBy
 from quintet.providers.editor import INPUT
 from tests.providers.acp.rig import DOORBELL, HostRig
 
@@ -66,16 +66,15 @@ def test_a_doorbell_while_the_agent_starts_is_heard_later(tmp_path: Path) -> Non
         rig.until(lambda: rig.events("end"))
 
 
-def test_mode_options_model_and_role_are_set(tmp_path: Path) -> None:
-    settings = {"mode": "yolo", "options": {"allow_all": "on"}, "model": "m1", "instructions": "You test."}
+def test_mode_model_and_role_are_set(tmp_path: Path) -> None:
+    settings = {"mode": "yolo", "model": "m1", "instructions": "You test."}
     with HostRig(tmp_path, **settings) as rig:
         rig.ask("one")
         rig.ask("two")
         asked = [(one["method"], one["params"]) for one in rig.received()[2:]]
         session = rig.events("session")[0]["id"]
-        assert asked[:3] == [
+        assert asked[:2] == [
             ("session/set_mode", {"sessionId": session, "modeId": "yolo"}),
-            ("session/set_config_option", {"sessionId": session, "configId": "allow_all", "value": "on"}),
             ("session/set_model", {"sessionId": session, "modelId": "m1"}),
         ]
         prompts = [[block["text"] for block in one["params"]["prompt"]] for one in rig.received("session/prompt")]
@@ -93,12 +92,22 @@ def test_the_role_is_a_system_prompt_where_the_agent_declares_that(tmp_path: Pat
         assert len(rig.received("session/prompt")[0]["params"]["prompt"]) == 1
 
 
-def test_the_model_as_an_option(tmp_path: Path) -> None:
-    with HostRig(tmp_path, model="m1", model_by=ModelBy.OPTION) as rig:
+def test_the_model_as_an_option_where_there_is_no_method_for_it(tmp_path: Path) -> None:
+    answers = {"session/set_model": {"error": {"code": -32601, "message": "Method not found"}}}
+    with HostRig(tmp_path, model="m1", script={"answers": answers}) as rig:
         rig.ready()
         (option,) = rig.received("session/set_config_option")
         assert option["params"]["configId"] == "model"
         assert option["params"]["value"] == "m1"
+        assert rig.events("warning") == []
+
+
+def test_a_model_that_the_agent_refuses_is_a_warning(tmp_path: Path) -> None:
+    answers = {"session/set_model": {"error": {"code": -32602, "message": "no such model"}}}
+    with HostRig(tmp_path, model="m1", script={"answers": answers}) as rig:
+        rig.ready()
+        assert rig.received("session/set_config_option") == []
+        assert "model m1 was not set: no such model" in rig.events("warning")[0]["text"]
 
 
 @pytest.mark.parametrize("key", [b"/exit\r", b"\x04"])

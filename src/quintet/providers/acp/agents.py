@@ -46,7 +46,7 @@ class AcpAgent(Registration):
     """the variable with folders that it looks for instructions in, with commas between them"""
     model: str = ""
     """the model of roles that name none"""
-    model_by: ModelBy = ModelBy.SET_MODEL
+    model_by: ModelBy = ModelBy.PROTOCOL
     model_argument: str = ""
     """the argument that chooses a model"""
     usage: UsageRule = UsageRule.TURN

@@ -4,7 +4,7 @@ The host loads this module, so that it imports nothing but the standard library.
 """
 
 import json
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
@@ -48,8 +48,8 @@ class ModelBy(StrEnum):
 
     PROGRAM = "program"
     """the program was started with it"""
-    SET_MODEL = "session/set_model"
-    OPTION = "session/set_config_option"
+    PROTOCOL = "protocol"
+    """by `session/set_model`, or as a config option where the agent does not know that"""
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,8 @@ class HostSettings:
     instructions_by: InstructionsBy = InstructionsBy.FIRST_PROMPT
     mode: str = ""
     """the session mode to set, after every `session/new` and `session/load`"""
-    options: dict[str, str] = field(default_factory=dict)
-    """config options to set, likewise"""
     model: str = ""
-    model_by: ModelBy = ModelBy.SET_MODEL
+    model_by: ModelBy = ModelBy.PROTOCOL
     asks: bool = False
     """whether a person answers permissions; else the host allows what is asked for"""
     usage: UsageRule = UsageRule.TURN

@@ -60,7 +60,7 @@ class AcpSession:
 
 
 def open_session(settings: HostSettings, cwd: str, now: float) -> Opening:
-    """Say hello, begin or continue the conversation, and set its mode, options and model."""
+    """Say hello, begin or continue the conversation, and set its mode and model."""
     hello = yield Call(
         "initialize",
         {
@@ -119,23 +119,25 @@ def _begin(settings: HostSettings, params: Mapping[str, Any]) -> Generator[Step,
 
 
 def _set_up(settings: HostSettings, session: str) -> Generator[Step, Response | None, None]:
-    """Mode, options and model: a program forgets them when it loads a conversation."""
-    wanted: list[tuple[str, Call]] = []
+    """Mode and model: a program forgets them when it loads a conversation."""
     if settings.mode:
-        wanted.append((f"mode {settings.mode}", Call("session/set_mode", {"modeId": settings.mode})))
-    options = dict(settings.options)
-    if settings.model and settings.model_by is ModelBy.OPTION:
-        options["model"] = settings.model
-    wanted += [
-        (f"{name} {value}", Call("session/set_config_option", {"configId": name, "value": value}))
-        for name, value in options.items()
-    ]
-    if settings.model and settings.model_by is ModelBy.SET_MODEL:
-        wanted.append((f"model {settings.model}", Call("session/set_model", {"modelId": settings.model})))
-    for what, call in wanted:
+        yield from _set(f"mode {settings.mode}", session, Call("session/set_mode", {"modeId": settings.mode}))
+    if settings.model and settings.model_by is ModelBy.PROTOCOL:
+        by_method = Call("session/set_model", {"modelId": settings.model})
+        by_option = Call("session/set_config_option", {"configId": "model", "value": settings.model})
+        yield from _set(f"model {settings.model}", session, by_method, by_option)
+
+
+def _set(what: str, session: str, *calls: Call) -> Generator[Step, Response | None, None]:
+    """Set something by the first of the requests that the agent knows."""
+    answer: Response | None = None
+    for call in calls:
         answer = yield call._replace(params={"sessionId": session, **call.params})
-        if answer is None or answer.error:
-            yield Warn(f"{what} was not set: {_reason(answer)}")
+        if answer is not None and answer.error is None:
+            return
+        if answer is None or answer.error is None or answer.error.code != NO_SUCH_METHOD:
+            break
+    yield Warn(f"{what} was not set: {_reason(answer)}")
 
 
 def _agent(hello: Mapping[str, Any]) -> str:
