@@ -11,7 +11,6 @@ import contextlib
 import errno
 import fcntl
 import os
-import secrets
 import shutil
 import stat
 from collections.abc import Iterator
@@ -43,7 +42,7 @@ def replacing(
 ) -> Iterator[IO[bytes]]:
     """The same for content that comes in pieces: the file takes its place when the block ends without an error."""
     with _parent(path, below, private=private) as (folder, name):
-        draft = f".{name[:200]}.{secrets.token_hex(4)}.tmp"
+        draft = f".{name[:200]}.{os.urandom(4).hex()}.tmp"
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             with os.fdopen(os.open(draft, flags, _file_mode(private), dir_fd=folder), "wb") as file:

@@ -40,6 +40,7 @@ def test_a_turn_that_fails_with_end_turn_as_copilot_does_it(tmp_path: Path) -> N
         end = rig.ask("x")
         assert end["failed"]["kind"] == "server_error"
         assert end["failed"]["text"].startswith("Failed to get response")
+        assert end["reply"] == ""
 
 
 def test_an_empty_end_turn_is_no_answer(tmp_path: Path) -> None:

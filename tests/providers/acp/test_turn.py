@@ -106,6 +106,11 @@ def test_a_call_of_which_only_its_permission_told_is_no_action() -> None:
             {"kind": "execute", "title": "x", "content": [{"content": {"text": "out\nExit Code: 3\n"}}]},
             Done("command", "x", 3),
         ),
+        (
+            {"kind": "execute", "title": "x", "rawOutput": {"contents": [{"type": "text"}, {"exitCode": 4}]}},
+            Done("command", "x", 4),
+        ),
+        ({"kind": "execute", "title": "first\nsecond"}, Done("command", "first\nsecond", None)),
         ({"kind": "read", "title": "Read", "rawInput": {"file_path": "/a"}}, Done("read", "/a", None)),
         ({"kind": "search", "title": "Grep", "rawInput": {"pattern": "x"}}, Done("read", "x", None)),
         ({"kind": "edit", "content": [{"type": "diff", "path": "/d"}]}, Done("change", "/d", None)),

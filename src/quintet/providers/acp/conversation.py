@@ -113,7 +113,8 @@ class Conversation:
 
     def _opened(self, session: AcpSession) -> None:
         self.session, self._tell_role = session, session.tell_role
-        self.record.session(session, self.clock())
+        now = self.clock()
+        self.record.session(session, self.settings.session_begun if session.loaded else now, now)
         model = f" · model {self.settings.model}" if self.settings.model else ""
         mode = f" · mode {self.settings.mode}" if self.settings.mode else ""
         self.pane.dim(f"{session.agent}{model}{mode}")

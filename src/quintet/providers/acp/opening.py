@@ -53,7 +53,6 @@ class AcpSession:
     id: str
     agent: str
     """the program's own name and release"""
-    begun: float
     loaded: bool
     tell_role: bool
     """whether the role's text goes before the next prompt"""
@@ -79,12 +78,9 @@ def open_session(settings: HostSettings, cwd: str, now: float) -> Opening:
         block = {"type": "text", "text": settings.instructions}
         params["systemPrompt"], by_prompt = {"mode": "append", "content": [block]}, False
     loaded = bool(settings.session) and (yield from _continue(settings, abilities, params, now))
-    begun = settings.session_begun
-    session = settings.session
-    if not loaded:
-        session, begun = (yield from _begin(settings, params)), now
+    session = settings.session if loaded else (yield from _begin(settings, params))
     yield from _set_up(settings, session)
-    return AcpSession(session, _agent(hello.result) or settings.name, begun, loaded, by_prompt)
+    return AcpSession(session, _agent(hello.result) or settings.name, loaded, by_prompt)
 
 
 def _continue(

@@ -49,7 +49,7 @@ class ToolCall:
 
     def take(self, update: Mapping[str, Any]) -> None:
         """What an update tells; what it does not name stays as it was."""
-        self.title = _first_line(text_in(update, "title")) or self.title
+        self.title = text_in(update, "title").strip()[:_LONGEST] or self.title
         self.kind = text_in(update, "kind") or self.kind
         self.status = text_in(update, "status") or self.status
         self.given = as_object(update.get("rawInput")) or self.given
@@ -93,8 +93,8 @@ class ToolCall:
             return _command(self.given.get("command", self.given.get("cmd"))) or self.title
         if self.action_kind in ("read", "change"):
             named = next((path for name in _PATHS if (path := text_in(self.given, name))), "")
-            return named[:_LONGEST] or (self.paths[0] if self.paths else self.title)
-        return self.title or self.kind
+            return named[:_LONGEST] or (self.paths[0] if self.paths else _first_line(self.title))
+        return _first_line(self.title) or self.kind
 
     def done(self) -> Iterator[Done]:
         """What it did; nothing where it was refused."""
@@ -116,7 +116,7 @@ def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _first_line(text: str) -> str:
-    return text.strip().partition("\n")[0][:_LONGEST]
+    return text.partition("\n")[0]
 
 
 def _command(raw: Any) -> str:
@@ -126,8 +126,9 @@ def _command(raw: Any) -> str:
 
 
 def _exit_code(raw: Any) -> int | None:
-    """The exit code in what a tool has put out, also in its `metadata`."""
-    for source in (as_object(raw), as_object(as_object(raw).get("metadata"))):
+    """The exit code in what a tool has put out, also in its `metadata` or in one of its `contents`."""
+    output = as_object(raw)
+    for source in (output, as_object(output.get("metadata")), *_objects(output.get("contents"))):
         for name in _CODES:
             code = source.get(name)
             if type(code) is int and abs(code) <= 10**9:

@@ -204,13 +204,13 @@ class RunningTurn:
         if cancelled and response.error:
             stop = "cancelled"
         elif response.error:
-            return TurnEnd(stop, self.reply, usage, error_failure(response.error, at))
+            return TurnEnd(stop, self._own_words, usage, error_failure(response.error, at))
         failed = stop_failure(stop, at) or self._hidden_failure(usage, at)
-        return TurnEnd(stop, self.reply, usage, failed)
+        return TurnEnd(stop, self._own_words if failed else self.reply, usage, failed)
 
     def died(self, why: str, at: float) -> TurnEnd:
         """The agent has ended in the middle of the turn."""
-        return TurnEnd("died", self.reply, self._chunks, failure(FailureKind.OTHER, why, at))
+        return TurnEnd("died", self._own_words, self._chunks, failure(FailureKind.OTHER, why, at))
 
     def _hidden_failure(self, usage: Tokens, at: float) -> dict[str, Any] | None:
         """Why a turn failed that claims to have ended as it should."""
@@ -228,8 +228,12 @@ class RunningTurn:
     @property
     def reply(self) -> str:
         """The last answer: what the model said after its last tool call, or before it where it said nothing since."""
-        everything = "".join(message.text for message in self._messages).strip()
-        return self._said() or self._last_before or everything
+        return self._own_words or "".join(message.text for message in self._messages).strip()
+
+    @property
+    def _own_words(self) -> str:
+        """The same without what the program itself says, also where there is nothing else."""
+        return self._said() or self._last_before
 
     def _said(self) -> str:
         """What the model said since the last tool call, without the notes of its program."""

@@ -53,8 +53,9 @@ class HostPane:
         if state != self._state:
             self._state = state
             self._out.append(f"\x1b]2;{TITLE} {state} · {shorten(self._role, 60)}\x1b\\")
-        self._bottom = bottom
-        self.redraw()
+        if bottom != self._bottom:
+            self._bottom = bottom
+            self.redraw()
 
     def rename(self, name: str) -> None:
         """Give the terminal another name."""
