@@ -60,7 +60,8 @@ DEFAULTS = {
     "prompts_dir": "", "progress_seconds": 60.0, "workspace.mode": "tree", "workspace.base": "",
     "workspace.branch": "quintet/{slug}", "workspace.dir": "", "workspace.include": [], "workspace.setup": "",
     "workspace.with_changes": False, "sandbox.mode": "off", "sandbox.write": [], "sandbox.hide": [],
-    "sandbox.show": [], "sandbox.network": "keep",
+    "sandbox.show": [], "sandbox.network": "keep", "queue.url": "", "queue.lease": 120.0, "queue.accounts": None,
+    "queue.checkpoints": True, "queue.push_failed": False, "queue.max_tokens": 0, "queue.max_cost": 0.0,
 }  # fmt: skip
 VARIABLES = {
     "API", "PROVIDER", "WD", "PROMPT", "PROMPT_FILE", "PROJECT_TEST_CMD", "VERIFY_CMD", "START_AGENT", "MAX_ROUNDS",
@@ -77,6 +78,8 @@ VARIABLES = {
     "MAX_LIMIT_WAIT", "PROMPTS_DIR", "PERMISSIONS", "PROGRESS_SECONDS", "RED_FIRST", "VERIFY_FIRST", "END_STRAYS",
     "WORKSPACE", "WORKSPACE_BASE", "WORKSPACE_BRANCH", "WORKSPACE_DIR", "WORKSPACE_INCLUDE", "WORKSPACE_SETUP",
     "WITH_CHANGES", "SANDBOX", "SANDBOX_WRITE", "SANDBOX_HIDE", "SANDBOX_SHOW", "SANDBOX_NETWORK",
+    "QUEUE", "QUEUE_LEASE", "QUEUE_ACCOUNTS", "QUEUE_CHECKPOINTS", "QUEUE_PUSH_FAILED", "QUEUE_MAX_TOKENS",
+    "QUEUE_MAX_COST",
 }  # fmt: skip
 
 
@@ -117,6 +120,8 @@ SAMPLES = {
     "post_processing.pull_request": ("draft", "ready", "draft"),
     "people.approve": ("spec", "result", ["spec", "result"]), "people.approve_default": ("reject", "approve", "stop"),
     "limits.max_cost": ("1", "2", 3.0),
+    "queue.url": ("postgresql://a/b", "sqlite:////c.db", "postgresql://d/e"), "queue.lease": ("9", "8", 7.0),
+    "queue.accounts": ("{}", '{"b": 2}', {"c": 3}), "queue.max_cost": ("1", "2.5", 3.0),
     "prices": ("{}", '{"b": {"input": 1, "output": 2}}', {"c": {"input": 1, "output": 2}}),
 }  # fmt: skip
 

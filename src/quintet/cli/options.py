@@ -10,7 +10,21 @@ from click.shell_completion import CompletionItem
 
 from quintet.config import TABLE
 from quintet.config.describe import describe_allowed, describe_default, sections
-from quintet.config.kinds import Choice, Flag, Globs, Kind, Paths, PathText, Prices, Seconds, Url, WholeNumber
+from quintet.config.kinds import (
+    Choice,
+    Counts,
+    DatabaseUrl,
+    Flag,
+    Globs,
+    Kind,
+    Money,
+    Paths,
+    PathText,
+    Prices,
+    Seconds,
+    Url,
+    WholeNumber,
+)
 from quintet.config.table import Row
 from quintet.errors import ConfigError
 from quintet.layout import TASK_SUFFIXES
@@ -23,6 +37,9 @@ _VALUES: Final = {
     Url: "URL",
     Choice: "NAME",
     Prices: "JSON",
+    Counts: "JSON",
+    Money: "AMOUNT",
+    DatabaseUrl: "URL",
     Globs: "GLOBS",
     Paths: "PATHS",
 }

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from quintet.config.kinds import Choice, Globs, Paths, Prices, Seconds, WholeNumber
+from quintet.config.kinds import Choice, Counts, Globs, Paths, Prices, Seconds, WholeNumber
 from quintet.config.table import TABLE, Row, Settings
 from quintet.layout import STATE_FILE
 
@@ -19,6 +19,7 @@ TITLES: Final = {
     "workspace": "A worktree for the run",
     "sandbox": "What agents can reach",
     "people": "Waiting for people",
+    "queue": "The task queue",
     "notifications": "Notifications",
 }
 """the sections of the config file, in the order in which they are shown"""
@@ -27,10 +28,13 @@ _DEFAULTS: Final = {
     "state_file": f"{STATE_FILE} in the project",
     "resume": "unset",
     "prices": "unset",
+    "queue_url": "a file in the user's state directory",
+    "queue_accounts": "unset",
 }
 """what the table cannot say as a value"""
 _LIST: Final = '["tests/**", "check.sh"]'
 _PATHS: Final = '["~/.config/tool", "/srv/data"]'
+_COUNTS: Final = '{"claude-1": 2}'
 _PRICE: Final = '{"codex": {"input": 1.25, "cached": 0.125, "output": 10}}'
 
 
@@ -68,6 +72,8 @@ def describe_allowed(row: Row, mark: Mark = str) -> str:
             return "seconds"
         case Prices():
             return f"an object such as {mark(_PRICE)}"
+        case Counts():
+            return f"an object such as {mark(_COUNTS)}"
         case Globs():
             return f"a list such as {mark(_LIST)}; in a variable with commas or line ends between them"
         case Paths():

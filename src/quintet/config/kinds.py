@@ -74,6 +74,29 @@ class Url(Text):
 
 
 @dataclass(frozen=True)
+class DatabaseUrl(Text):
+    """The address of a database, or nothing. It may hold a password, so that it is never shown as it is."""
+
+    allowed: str = "postgresql://USER@HOST/NAME, or sqlite:///FILE"
+
+    def read(self, raw: Any) -> str:
+        text = super().read(raw)
+        scheme, found, rest = text.partition("://")
+        if text and (scheme not in {"postgresql", "postgres", "sqlite"} or not found or any(map(str.isspace, text))):
+            raise ValueError
+        if scheme == "sqlite" and not rest.startswith("/"):
+            raise ValueError
+        return text
+
+
+def without_password(url: str) -> str:
+    """The address of a database as it may be shown."""
+    scheme, _, rest = url.partition("://")
+    place = rest.partition("?")[0].rpartition("@")[2]  # a password may also be among what follows the question mark
+    return f"{scheme}://{place}" if url else ""
+
+
+@dataclass(frozen=True)
 class Flag:
     """A switch."""
 
@@ -183,6 +206,28 @@ class Prices:
         if not all(type(number) in (int, float) and 0 <= number <= _MOST_MONEY for number in raw.values()):
             raise ValueError
         return {name: float(number) for name, number in raw.items()}
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Names with a whole number each: an object, in a variable as JSON."""
+
+    allowed: str = 'an object such as {"claude-1": 2}, with whole numbers from 1 to 1000'
+    most: int = 1000
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        number = {"type": "integer", "minimum": 1, "maximum": self.most}
+        return {"type": "object", "additionalProperties": number}
+
+    def read(self, raw: Any) -> dict[str, int]:
+        try:
+            value = json.loads(raw) if isinstance(raw, str) else raw
+        except RecursionError:
+            raise ValueError from None
+        if not isinstance(value, dict):
+            raise ValueError
+        return {name: WholeNumber(1, self.most).read(number) for name, number in value.items()}
 
 
 @dataclass(frozen=True)

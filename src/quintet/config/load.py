@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from quintet.config.kinds import Choice, Kind, Variables
+from quintet.config.kinds import Choice, DatabaseUrl, Kind, Variables, without_password
 from quintet.config.schema import SCHEMA_KEY
 from quintet.config.table import (
     AGENT_KINDS,
@@ -33,7 +33,7 @@ DEFAULT = "default"
 """the origin of a setting that nobody has given"""
 _BY_KEY = {row.key: row for row in TABLE}
 _PROMPTS = ("prompt_file", "prompt")
-_NOT_KEPT: Final = (*_PROMPTS, "wd", "api")
+_NOT_KEPT: Final = (*_PROMPTS, "wd", "api", "queue_url")
 KEPT: Final = "the start of the run"
 """the origin of a setting that a run has kept"""
 _LONGEST_QUOTE = 60
@@ -167,11 +167,13 @@ def settings_to_keep(loaded: Loaded) -> Kept:
 
 
 def settings_as_json(settings: Settings) -> dict[str, Any]:
-    """Every setting by its JSON key, as a JSON value; of the variables for an agent only the names, for secrecy."""
+    """Every setting by its JSON key, as a JSON value; without passwords, and of an agent's variables only the names."""
     values: dict[str, Any] = {}
     for row in TABLE:
         value = getattr(settings, row.name)
         values[row.key] = str(value) if isinstance(value, Path) else list(value) if isinstance(value, tuple) else value
+        if isinstance(row.kind, DatabaseUrl):
+            values[row.key] = without_password(value)
     for name, agent in settings.agents.items():
         for part in AGENT_KINDS:
             value = getattr(agent, part)
@@ -195,7 +197,8 @@ def _read(kind: Kind, found: _Given) -> Any:
         raw = found.raw
         if isinstance(kind, Variables):  # a value may be secret
             raw = list(raw) if isinstance(raw, dict) else "..."
-        raise ConfigError(f"{found.place}: found {_quote(raw)}, allowed: {kind.allowed}{hint}") from None
+        value = "something else" if isinstance(kind, DatabaseUrl) else _quote(raw)  # it may hold a password
+        raise ConfigError(f"{found.place}: found {value}, allowed: {kind.allowed}{hint}") from None
 
 
 def _quote(raw: Any) -> str:

@@ -8,6 +8,8 @@ from typing import Any, Final
 from quintet.config.kinds import (
     Choice,
     Choices,
+    Counts,
+    DatabaseUrl,
     Flag,
     Globs,
     Kind,
@@ -366,6 +368,40 @@ class Settings:
         Choice(("stop", "approve", "reject")),
         "stop",
         "what follows when that time is up: the run stops and waits on, or goes on as if somebody had said so",
+    )
+    queue_url: str = _row(
+        "queue.url",
+        DatabaseUrl(),
+        "",
+        "the database of the task queue: a PostgreSQL server for many machines; by default a file of the user's",
+        word="queue",
+    )
+    queue_lease: float = _row(
+        "queue.lease",
+        Seconds(3.0, 86_400.0),
+        120.0,
+        "how long a worker may be silent before another one continues its task; the same on all machines",
+    )
+    queue_accounts: Mapping[str, int] | None = _row(
+        "queue.accounts", Counts(), None, "how many tasks may run at once for an account, over all machines"
+    )
+    queue_checkpoints: bool = _row(
+        "queue.checkpoints",
+        Flag(),
+        True,
+        "push the work and the records of a task to its remote after every turn; off: a takeover begins it anew",
+    )
+    queue_push_failed: bool = _row(
+        "queue.push_failed", Flag(), False, "push the branch of a task that has failed too, as quintet/failed/NAME"
+    )
+    queue_max_tokens: int = _row(
+        "queue.max_tokens",
+        WholeNumber(0, 10**12),
+        0,
+        "tokens of all tasks of a day (UTC) after which a worker takes no more of them; 0: no limit",
+    )
+    queue_max_cost: float = _row(
+        "queue.max_cost", Money(), 0.0, "the same as an amount of money, by `prices`; 0: no limit"
     )
     ntfy_topic: str = _row("notifications.ntfy_topic", Text(), "", "ntfy topic that gets notifications")
     ntfy_url: str = _row("notifications.ntfy_url", Url(), "https://ntfy.sh", "ntfy server, by default the public one")
