@@ -44,6 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "config": {"providers.registry"},
     "demo": set(),
     "execute": {"api", "config", "loop", "providers", "server", "setup", "watch", "workspace"},
+    "fleet": {"config", "execute", "loop", "setup", "watch.runs.formatting", "workspace"},
     "guard": set(),
     "loop": {"api", "config", "guard", "workspace"},
     "loop.decide": {"config", "loop.journal"},
@@ -161,6 +162,27 @@ def code_texts(tree: ast.Module) -> Iterator[ast.Constant]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in notes:
             yield node
+
+
+def test_only_one_module_knows_the_engine_of_the_queue() -> None:
+    users = {
+        module
+        for module, tree in modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names])
+        if name.split(".")[0] in ("dbos", "sqlalchemy", "psycopg")
+    }
+    assert users == {"quintet.fleet.database"}
+
+
+def test_only_commands_of_the_queue_use_the_fleet() -> None:
+    users = {
+        module
+        for module, tree in modules()
+        if not within(module, "fleet") and any(within(imported, "fleet") for imported in imports(tree))
+    }
+    assert users == {"quintet.cli.queue", "quintet.cli.workers"}
 
 
 def test_only_one_module_spells_the_names_of_files() -> None:

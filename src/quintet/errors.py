@@ -117,6 +117,14 @@ class GitError(QuintetError):
     """Git cannot be run, or a command of it failed."""
 
 
+class QueueError(QuintetError):
+    """The queue of tasks cannot do what was asked of it."""
+
+
+class DatabaseAway(QueueError):  # noqa: N818 - reads as what happened
+    """The queue's database does not answer; that may pass."""
+
+
 class NotGuarded(QuintetError):  # noqa: N818
     """There is no snapshot of a project: it is in no repository, or it cannot be read or stored."""
 

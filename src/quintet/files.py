@@ -100,6 +100,17 @@ def try_lock(handle: int, *, shared: bool = False) -> bool:
 
 
 @contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a private file, which is made where it is not there; wait for whoever has it."""
+    handle = open_to_keep(path)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextmanager
 def reading(path: Path, below: Path | None = None) -> Iterator[IO[bytes]]:
     """A file to read from; below `below` never one behind a link."""
     with _parent(path, below, make=False) as (folder, name):

@@ -31,6 +31,9 @@ STATE_POINTER: Final = TMP / "state-file"
 """names the state file where a run keeps it in another place"""
 JOURNAL: Final = "journal.jsonl"
 PROMPTS: Final = "prompts"
+SETTINGS: Final = "settings.json"
+PROMPT_TEXTS: Final = "prompt-texts"
+"""in a run's record: the settings that it was begun with, and the user's own prompt texts"""
 CHANGES: Final = "changes.json"
 """what a run has changed in the repository, kept at its end"""
 CHANGES_PATCH: Final = "changes.patch"
@@ -66,6 +69,11 @@ def user_state_folder() -> Path:
 def worktrees_folder() -> Path:
     """Where the worktrees of runs are, and a file about each."""
     return user_state_folder() / "worktrees"
+
+
+def fleet_folder() -> Path:
+    """What the queue and its workers keep on this machine."""
+    return user_state_folder() / "fleet"
 
 
 def record_folder(run_id: str) -> Path:

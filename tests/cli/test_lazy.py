@@ -49,3 +49,24 @@ def test_a_command_that_serves_nothing_loads_no_server(words: tuple[str, ...], t
 
 def test_a_run_loads_neither_a_server_nor_what_draws_before_it_needs_them() -> None:
     assert loaded_by("run", "--wd", "/dev/null") == {"httpx", "pydantic"}
+
+
+FLEET = ("dbos", "sqlalchemy", "psycopg", "quintet.fleet")
+
+
+@pytest.mark.parametrize(
+    "words", [("run", "--wd", "/dev/null"), ("queue", "--help"), ("worker", "--help"), ("--help",)]
+)
+def test_only_the_queue_loads_its_engine(words: tuple[str, ...]) -> None:
+    code = "import atexit, sys, quintet, quintet.cli.entry as e; atexit.register(lambda: print(*sys.modules)); e.main()"
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=False, timeout=60)
+    assert not {name for name in done.stdout.splitlines()[-1].split() if name.startswith(FLEET)}
+
+
+def test_without_the_extra_the_queue_says_how_to_install_it() -> None:
+    code = "import sys; sys.modules['dbos'] = None; import quintet.cli.entry as e; e.main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "queue"], capture_output=True, text=True, check=False, timeout=60
+    )
+    line = "quintet: the queue needs more packages; install them with: pip install 'quintet[fleet]'"
+    assert (done.returncode, done.stdout, done.stderr.strip()) == (1, "", line)

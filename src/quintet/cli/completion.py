@@ -1,6 +1,7 @@
 """`quintet completion`, and what a shell offers for runs, roles and sessions."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -8,7 +9,7 @@ import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 from quintet import files
-from quintet.errors import RunError
+from quintet.errors import QuintetError, RunError
 from quintet.program import program
 from quintet.roles import ROLES
 from quintet.server.state_folder import StateFolder
@@ -52,6 +53,16 @@ def complete_run(context: click.Context, _parameter: click.Parameter, begun: str
     """The runs of the project."""
     wd = context.params.get("wd") or Path()
     return [CompletionItem(folder.name) for folder in project_run_folders(Path(wd)) if folder.name.startswith(begun)]
+
+
+def complete_task(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """The tasks of the queue; none where it cannot be read."""
+    with suppress(QuintetError):
+        from quintet.cli.queue import open_queue  # noqa: PLC0415 - it may not be installed
+
+        with open_queue() as database:
+            return [CompletionItem(task.id) for task in database.tasks() if task.id.startswith(begun)]
+    return []
 
 
 def complete_role(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:

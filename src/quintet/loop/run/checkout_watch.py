@@ -16,7 +16,7 @@ class CheckoutWatch:
 
     def before(self) -> None:
         """Look before a turn, unless the end of the last one was seen."""
-        if self._workspace.is_worktree and self._seen is None:
+        if self._workspace.project != self._workspace.tree and self._seen is None:
             self._seen = _look(self._workspace.project)
 
     def after(self) -> tuple[Change, ...]:

@@ -19,16 +19,13 @@ from quintet.config.load import (
 )
 from quintet.config.table import PROVIDERS_KEY, WORKTREE
 from quintet.errors import RunError
-from quintet.layout import Workspace
+from quintet.layout import PROMPT_TEXTS, SETTINGS, Workspace
 from quintet.loop.decide.prompts.texts import shipped_texts
 from quintet.loop.record.orphans import is_folder_name
 from quintet.loop.record.run_record import RunRecord, recorded_runs
 from quintet.loop.run.choose_workspace import choose, in_workspace
 from quintet.loop.run.resume import unfinished_state
 
-SETTINGS: Final = "settings.json"
-TEXTS: Final = "prompt-texts"
-"""the files of a record: the settings, and the user's own prompt texts"""
 _LARGEST: Final = 10_000_000
 _MOST_NAMED: Final = 5
 _BY_THE_USER: Final = {place for row in TABLE if row.name in ("prompt", "prompt_file") for place in (row.flag, row.env)}
@@ -99,7 +96,7 @@ def keep_settings(loaded: Loaded, record: RunRecord, *, anew: bool) -> None:
 
 def keep_texts(settings: Settings, record: RunRecord) -> Settings:
     """Let a run use a copy of the user's own prompt texts, which nobody edits in the meantime."""
-    folder = record.folder / TEXTS
+    folder = record.folder / PROMPT_TEXTS
     if not settings.prompts_dir or Path(settings.prompts_dir) == folder:
         return settings
     try:
@@ -111,7 +108,7 @@ def keep_texts(settings: Settings, record: RunRecord) -> Settings:
 
 def _with_kept_texts(own: Loaded, record: RunRecord, kept: Kept) -> Loaded:
     """The settings of a run that goes on, with the prompt texts that it has kept."""
-    source, folder = own.settings.prompts_dir, record.folder / TEXTS
+    source, folder = own.settings.prompts_dir, record.folder / PROMPT_TEXTS
     if not source or source != kept.rows.get("prompts_dir") or not folder.is_dir():
         return own
     own = replace(own, settings=replace(own.settings, prompts_dir=str(folder)))

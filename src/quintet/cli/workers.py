@@ -1,0 +1,79 @@
+"""`quintet worker` and `quintet workers`: carry out the tasks of the queue, and see who does."""
+
+import json
+import os
+import shutil
+import socket
+from pathlib import Path
+
+import click
+
+from quintet.cli.queue import open_queue
+from quintet.config import load_settings
+from quintet.errors import QueueError
+from quintet.fleet.choosing import Worker
+from quintet.fleet.listing import worker_json, worker_lines
+from quintet.fleet.worker import WorkerProcess
+from quintet.program import program
+from quintet.prose import hanging
+from quintet.providers.programs import version_of
+from quintet.providers.registry import REGISTERED, find_provider
+
+
+def work(slots: int, name: str, labels: tuple[str, ...], accounts: str) -> int:
+    """Take tasks until a signal comes."""
+    settings = load_settings(None, os.environ, {}, Path.cwd()).settings
+    worker = Worker(
+        name=_name(name),
+        slots=slots,
+        labels=tuple(dict.fromkeys(labels)),
+        accounts=tuple(part.strip() for part in accounts.split(",") if part.strip()),
+        providers=_providers(),
+    )
+    return WorkerProcess(settings, worker, click.echo).run()
+
+
+def _name(given: str) -> str:
+    name = given or socket.gethostname().partition(".")[0] or "worker"
+    if "/" in name or not name.isprintable() or not name.strip():
+        raise QueueError(f"--name: found {given!r}, allowed: a name without / in it")
+    return name
+
+
+def _providers() -> dict[str, str]:
+    """The agent CLIs that are installed here, with their versions."""
+    found = {}
+    for name in REGISTERED:
+        provider = find_provider(name)
+        if provider is None:
+            continue
+        program_name = provider.registration.program
+        path = shutil.which(program_name) if program_name else ""
+        if path is not None:
+            found[name] = ".".join(map(str, version_of(path, os.environ))) if path else ""
+    return found
+
+
+def list_workers(as_json: bool = False) -> None:
+    """Print the workers."""
+    settings = load_settings(None, os.environ, {}, Path.cwd()).settings
+    with open_queue(settings) as database:
+        workers, tasks = database.workers(), database.living()
+    if as_json:
+        rows = [worker_json(worker, tasks, settings.queue_lease) for worker in workers]
+        click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
+        return
+    for worker in workers:
+        first, second = worker_lines(worker, tasks, settings.queue_lease)
+        click.echo(f"{first}\n{hanging(' ' * 10, second)}")
+    if not workers:
+        click.echo(f"No worker is running. Start one: {program()} worker --slots 2")
+
+
+def drain(name: str, undo: bool) -> None:
+    """Let a worker take no more tasks, or some again."""
+    with open_queue() as database:
+        if not database.drain(name, draining=not undo):
+            names = ", ".join(worker.name for worker in database.workers()) or "none is running"
+            raise QueueError(f"there is no worker {name}; there are: {names}")
+    click.echo(f"{name} takes tasks again" if undo else f"{name} takes no more tasks; {program()} workers shows it")

@@ -1,0 +1,143 @@
+"""Put a task into the queue: what it is made of, and what is refused before anything is added."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit, urlunsplit
+
+from quintet import git
+from quintet.config import Settings
+from quintet.config.load import Loaded
+from quintet.errors import GitError, QueueError
+from quintet.fleet.database import Database
+from quintet.fleet.task_settings import own_prompt_texts, settings_document
+from quintet.fleet.tasks import PRIORITY, Needs, TaskSpec, attributes_of, task_id
+from quintet.loop.decide.task import parse_task, title_of
+from quintet.loop.run.plan import check_settings
+from quintet.prose import plural
+from quintet.workspace.creating import find_base
+from quintet.workspace.repository import Repository, repository_of
+
+_LABEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,40}")
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the user asks for beside the task itself."""
+
+    priority: int = PRIORITY
+    after: Sequence[str] = ()
+    not_before: float = 0.0
+    labels: Sequence[str] = ()
+    account: str = ""
+
+
+@dataclass(frozen=True)
+class Given:
+    """A task file."""
+
+    text: str
+    name: str
+    """what the user calls it"""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where tasks of a project begin: its repository and a commit of it."""
+
+    address: str
+    is_local: bool
+    folder: str
+    base: str
+    left_out: int
+    """files with changes that are not committed, and so not in the task"""
+
+
+def find_source(settings: Settings, *, is_local: bool) -> Source:
+    """Where the tasks of a project begin; QueueError where workers could not get it."""
+    repository = repository_of(settings.wd)
+    base = find_base(repository, settings)
+    changed = git.run(repository.top, "status", "--porcelain", "-z", "--untracked-files=normal").parts
+    address = str(repository.top) if is_local else _remote(repository, base)
+    return Source(address, is_local, repository.prefix, base, len(changed))
+
+
+def _remote(repository: Repository, base: str) -> str:
+    """The address of the repository's remote, which has to know the commit."""
+    names = (git.answer(repository.top, "remote") or "").split()
+    if not names:
+        raise QueueError(
+            f"{repository.top} has no remote, and a queue for many machines needs one that all of them can reach: "
+            "git remote add origin URL && git push origin HEAD"
+        )
+    name = "origin" if "origin" in names else names[0]
+    address = git.run(repository.top, "remote", "get-url", name).text
+    try:
+        heads = git.run(repository.top, "ls-remote", "--quiet", address, "refs/heads/*").text.split()[::2]
+    except GitError as error:
+        raise QueueError(f"the remote {name} cannot be read: {error}") from None
+    known = (git.answer(repository.top, "merge-base", "--is-ancestor", base, head) is not None for head in heads)
+    if not any(known):
+        raise QueueError(f"the remote {name} does not have the commit {base[:10]}; push it first: git push {name} HEAD")
+    return without_login(address)
+
+
+def without_login(address: str) -> str:
+    """The address of a remote without a password or token; a worker uses its own."""
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or "@" not in parts.netloc:
+        return address
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+def add_task(database: Database, loaded: Loaded, source: Source, given: Given, wish: Wish) -> tuple[str, bool]:
+    """Put a task in; its id, and whether it was not there yet."""
+    text = given.text
+    parse_task(text, given.name)
+    check_settings(loaded.settings)
+    title = title_of(text)
+    place = f"{source.address}#{source.folder}" if source.folder else source.address
+    spec = TaskSpec(
+        repository=source.address,
+        is_local=source.is_local,
+        folder=source.folder,
+        base=source.base,
+        text=text,
+        settings=settings_document(loaded),
+        prompt_texts=own_prompt_texts(loaded.settings.prompts_dir),
+    )
+    identifier = task_id(title, place, source.base, text)
+    needs = _needs(loaded.settings, wish)
+    return identifier, database.add(identifier, spec, dict(attributes_of(title, place, needs)))
+
+
+def _needs(settings: Settings, wish: Wish) -> Needs:
+    if wrong := [label for label in wish.labels if not _LABEL.fullmatch(label)]:
+        raise QueueError(f"--label: found {wrong[0]!r}, allowed: letters, digits and . _ + -")
+    limits = settings.queue_accounts or {}
+    if wish.account and wish.account not in limits:
+        known = f"known: {', '.join(sorted(limits))}" if limits else "none is set"
+        raise QueueError(f"--account: QUEUE_ACCOUNTS (queue.accounts) has no {wish.account}; {known}")
+    return Needs(
+        providers=tuple(sorted({agent.provider for agent in settings.agents.values()})),
+        labels=tuple(dict.fromkeys(wish.labels)),
+        account=wish.account,
+        account_limit=limits.get(wish.account, 0),
+        after=tuple(dict.fromkeys(wish.after)),
+        not_before=wish.not_before,
+        priority=wish.priority,
+    )
+
+
+def find_task_id(database: Database, given: str) -> str:
+    """The id of the task that the user means: the whole id, or a beginning or end that only one task has."""
+    ids = [task.id for task in database.tasks()]
+    if given in ids:
+        return given
+    found = [one for one in ids if one.startswith(given) or one.endswith(given)]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise QueueError(f"there is no task {given} in the queue")
+    raise QueueError(f"{given} means {plural(len(found), 'task')}: {', '.join(found[:5])}; write more of one")

@@ -1,0 +1,234 @@
+"""The work of a task in its remote: a checkpoint that another machine goes on from, and the branch with the result.
+
+A checkpoint is a commit with the work tree, and with the run's records below `.tmp`. What git ignores is not in it.
+It is at `refs/quintet/NAME/state`. Every push names the commit that has to be there, so that a worker which has lost
+its task, and does not know it, is refused: this is the second fence, as the database is the first.
+"""
+
+import json
+import secrets
+import shutil
+import tempfile
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from pydantic import ValidationError
+
+from quintet import files, git
+from quintet.errors import GitError, QueueError
+from quintet.fleet.tasks import TaskOutcome, TaskSpec, attempt_name, branch_of
+from quintet.layout import JOURNAL, PROMPT_TEXTS, PROMPTS, SETTINGS, STATE, TMP, fleet_folder, record_folder
+
+SECONDS: Final = 600.0
+"""for a git command that talks to a remote or writes a whole work tree"""
+RECORDS: Final = TMP / "records"
+"""where the run's records are in a checkpoint"""
+_KEPT: Final = (STATE, JOURNAL, SETTINGS, "[0-9]*", f"{PROMPT_TEXTS}/*", f"{PROMPTS}/*")
+"""the files of a record that a run needs to go on; not its snapshots, which belong to a machine"""
+_NOBODY: Final = {
+    f"GIT_{who}_{what}": value
+    for who in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "Quintet"), ("EMAIL", "quintet@localhost"))
+}
+"""who makes commits that nobody looks at"""
+
+
+class Fenced(QueueError):  # noqa: N818 - reads as what happened
+    """The remote has refused a push, because another worker has the task by now."""
+
+
+def make_checkpoint(top: Path, run_id: str) -> str:
+    """Make a commit of the work tree and of the run's records, beside index and branch; the commit."""
+    records = record_folder(run_id)
+    with tempfile.TemporaryDirectory() as folder:
+        index = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
+        _add_work(top, Path(folder) / "index")
+        if run_id and records.is_dir():
+            own = {"GIT_INDEX_FILE": str(Path(folder) / "records"), "GIT_DIR": _git_folder(top)}
+            present = [f":(glob){name}" for name in _KEPT if any(records.glob(name))]
+            git.run(records, "--work-tree=.", "add", "--force", "--", *present, env=own, seconds=SECONDS)
+            held = git.run(records, "write-tree", env=own).text
+            git.run(top, "read-tree", f"--prefix={RECORDS}/", held, env=index)
+        return _commit(top, git.run(top, "write-tree", env=index).text, "checkpoint", "HEAD")
+
+
+def work_commit(top: Path, message: str) -> str:
+    """The commit that has all of the work: HEAD, or a new one on it where something is not committed."""
+    with tempfile.TemporaryDirectory() as folder:
+        _add_work(top, Path(folder) / "index")
+        held = git.run(top, "write-tree", env={"GIT_INDEX_FILE": str(Path(folder) / "index")}).text
+    if held == git.run(top, "rev-parse", "HEAD^{tree}").text:
+        return git.run(top, "rev-parse", "HEAD").text
+    return _commit(top, held, message, "HEAD")
+
+
+def _add_work(top: Path, index: Path) -> None:
+    """Write the work tree to a copy of the index."""
+    git.copy_index(top, index)
+    env = {"GIT_INDEX_FILE": str(index)}
+    git.run(top, "add", "--all", "--", ":/", f":(exclude,top,glob)**/{TMP}/**", env=env, seconds=SECONDS)
+
+
+def _git_folder(top: Path) -> str:
+    return git.run(top, "rev-parse", "--absolute-git-dir").text
+
+
+def _commit(top: Path, tree: str, message: str, *parents: str) -> str:
+    words = [word for parent in parents for word in ("-p", parent)]
+    return git.run(top, "commit-tree", tree, *words, "-m", message, env=_NOBODY).text
+
+
+class Clone:
+    """The clone of a task's repository on this machine, and what the remote knows of the task."""
+
+    def __init__(self, spec: TaskSpec, task_id: str, attempt: int) -> None:
+        self.spec = spec
+        self.name = attempt_name(task_id, attempt)
+        self.branch = branch_of(task_id, attempt)
+        self.top = fleet_folder() / "trees" / self.name
+        self.tree = self.top / spec.folder
+        self.tip = ""
+        """the checkpoint that has to be in the remote for the next push to be taken"""
+        self._cache = fleet_folder() / "repositories" / f"{sha256(spec.repository.encode()).hexdigest()[:16]}.git"
+
+    @property
+    def state_ref(self) -> str:
+        return f"refs/quintet/{self.name}/state"
+
+    @property
+    def archive_ref(self) -> str:
+        return f"refs/quintet/{self.name}/archive"
+
+    def open(self, *, keep: bool) -> TaskOutcome | None:
+        """Make the clone ready, at the last checkpoint; the outcome where the task has ended already.
+
+        `keep`: what is there already is the newest, because this machine had the task last.
+        """
+        self._fetch()
+        refs = self._remote_refs()
+        if ended := refs.get(self.archive_ref):
+            return self._read_outcome(ended)
+        self.tip = refs.get(self.state_ref, "")
+        if not (keep and (self.top / ".git").is_dir()):
+            self.remove()
+            self._make()
+            if self.tip:
+                self._restore()
+        self._claim()
+        return None
+
+    def _fetch(self) -> None:
+        """Bring the cache of the repository up to date; one process at a time."""
+        files.make_folder(self._cache.parent)
+        try:
+            with files.locked(self._cache.with_suffix(".lock")):
+                if not (self._cache / "HEAD").exists():
+                    git.run(self._cache.parent, "init", "--quiet", "--bare", str(self._cache))
+                if not self._has_base():
+                    heads = "+refs/heads/*:refs/remotes/origin/*"
+                    git.run(self._cache, "fetch", "--quiet", self.spec.repository, heads, seconds=SECONDS)
+        except GitError as error:
+            raise QueueError(f"the remote {self.spec.repository} cannot be read: {error}") from None
+        if not self._has_base():
+            raise QueueError(f"the remote {self.spec.repository} does not have the commit {self.spec.base[:10]}")
+
+    def _has_base(self) -> bool:
+        return git.answer(self._cache, "cat-file", "-e", f"{self.spec.base}^{{commit}}") is not None
+
+    def _remote_refs(self) -> dict[str, str]:
+        pattern = f"refs/quintet/{self.name}/*"
+        try:
+            lines = git.run(self._cache, "ls-remote", "--quiet", self.spec.repository, pattern).text.splitlines()
+        except GitError as error:
+            raise QueueError(f"the remote {self.spec.repository} cannot be read: {error}") from None
+        return {name: commit for commit, _, name in (line.partition("\t") for line in lines)}
+
+    def _make(self) -> None:
+        """Clone from the cache, without copying what is in it, and begin the branch."""
+        files.make_folder(self.top.parent)
+        draft = self.top.with_name(f"{self.name}.new")
+        shutil.rmtree(draft, ignore_errors=True)
+        words = ("clone", "--quiet", "--shared", "--no-checkout", "--no-tags", str(self._cache), str(draft))
+        git.run(self.top.parent, *words, seconds=SECONDS)
+        git.run(draft, "remote", "set-url", "origin", self.spec.repository)
+        if git.answer(draft, "config", "user.email") is None:
+            git.run(draft, "config", "user.name", "Quintet")
+            git.run(draft, "config", "user.email", "quintet@localhost")
+        git.run(draft, "checkout", "--quiet", "-B", self.branch, self.spec.base, seconds=SECONDS)
+        draft.rename(self.top)
+        if not self.tree.is_dir():
+            raise QueueError(f"{self.spec.folder} is not in the commit {self.spec.base[:10]}")
+
+    def _restore(self) -> None:
+        """Bring the work tree back as the checkpoint has it, with the run's records below `.tmp`."""
+        git.run(self.top, "fetch", "--quiet", "origin", f"+{self.state_ref}:refs/quintet/restored", seconds=SECONDS)
+        parent = git.run(self.top, "rev-parse", f"{self.tip}^1").text
+        git.run(self.top, "reset", "--quiet", "--hard", parent, seconds=SECONDS)
+        git.run(self.top, "restore", f"--source={self.tip}", "--worktree", "--", ":/", seconds=SECONDS)
+        git.run(self.top, "update-ref", "-d", "refs/quintet/restored")
+
+    def _claim(self) -> None:
+        """Push a commit of this worker's own, so that no earlier one can push any more."""
+        source = self.tip or self.spec.base
+        held = git.run(self.top, "rev-parse", f"{source}^{{tree}}").text
+        parent = git.run(self.top, "rev-parse", f"{source}^1").text if self.tip else source
+        self.push(_commit(self.top, held, f"claim {secrets.token_hex(8)}", parent))
+
+    def push(self, commit: str) -> None:
+        """Push a checkpoint; Fenced where another worker has the task, GitError where the remote is away."""
+        self._push(self.state_ref, f"{commit}:{self.state_ref}")
+        self.tip = commit
+
+    def publish(self, outcome: TaskOutcome, branch: str, sealed: str) -> None:
+        """Push the result: its branch, if there is one, and the archive instead of the checkpoint; all or nothing."""
+        held = git.run(self.top, "rev-parse", f"{sealed or self.spec.base}^{{tree}}").text
+        archive = _commit(self.top, held, outcome.model_dump_json(), outcome.commit or self.spec.base)
+        moves = [f"{archive}:{self.archive_ref}", f":{self.state_ref}"]
+        if branch:
+            moves.append(f"+{outcome.commit}:refs/heads/{branch}")
+        self._push(self.state_ref, *moves)
+
+    def _push(self, fence: str, *moves: str) -> None:
+        words = ("push", "--porcelain", "--atomic", f"--force-with-lease={fence}:{self.tip}", "origin")
+        done = git.run(self.top, *words, *moves, seconds=SECONDS, check=False)
+        if done.code and b"stale info" in done.out:
+            raise Fenced("another worker has the task by now")
+        if done.code:
+            refused = [line for line in done.text.splitlines() if line.startswith("!")]
+            why = refused[0].rpartition("\t")[2] if refused else done.error
+            raise GitError(f"the remote {self.spec.repository} cannot be pushed to: {why}")
+
+    def _read_outcome(self, archive: str) -> TaskOutcome | None:
+        with tempfile.TemporaryDirectory() as folder:
+            git.run(Path(folder), "init", "--quiet", "--bare", ".")
+            words = ("fetch", "--quiet", "--depth=1", self.spec.repository, self.archive_ref)
+            git.run(Path(folder), *words, seconds=SECONDS)
+            text = git.run(Path(folder), "log", "-1", "--format=%B", archive).text
+        try:
+            return TaskOutcome.model_validate_json(text)
+        except ValidationError:
+            raise QueueError(f"{self.archive_ref} in the remote is no result of a task; delete it") from None
+
+    def remove(self) -> None:
+        """Remove the clone."""
+        for folder in (self.top, self.top.with_name(f"{self.name}.new")):
+            with suppress(FileNotFoundError):
+                shutil.rmtree(folder)
+
+
+def read_records(repository: str, name: str) -> tuple[str, bytes]:
+    """The id and the journal of a task's run, as far as its remote knows it; nothing where it knows none."""
+    with tempfile.TemporaryDirectory() as folder:
+        git.run(Path(folder), "init", "--quiet", "--bare", ".")
+        for end in ("archive", "state"):
+            words = ("fetch", "--quiet", "--depth=1", repository, f"refs/quintet/{name}/{end}")
+            if git.run(Path(folder), *words, seconds=SECONDS, check=False).code:
+                continue
+            place = f"FETCH_HEAD:{RECORDS}"
+            state = git.run(Path(folder), "cat-file", "blob", f"{place}/{STATE}", check=False)
+            found = git.run(Path(folder), "cat-file", "blob", f"{place}/{JOURNAL}", check=False)
+            if not found.code and not state.code:
+                return str(json.loads(state.out).get("run_id", "")), found.out
+    return "", b""

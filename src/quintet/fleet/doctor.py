@@ -1,0 +1,52 @@
+"""What `quintet queue doctor` checks: the database, the remote of the project, the workers and the agents here."""
+
+from collections.abc import Iterator, Mapping
+
+from quintet import git
+from quintet.config import Settings
+from quintet.errors import GitError, QueueError, QuintetError
+from quintet.fleet.add import find_source
+from quintet.fleet.database import FORMAT, Database
+from quintet.fleet.listing import living_workers
+from quintet.program import program
+from quintet.prose import plural
+from quintet.setup.checks import DoctorFinding, failure, ok, warning
+from quintet.setup.machine_checks import check_agents
+
+
+def examine_queue(settings: Settings, env: Mapping[str, str]) -> Iterator[DoctorFinding]:
+    """Each check with what was found."""
+    try:
+        database = Database(settings.queue_url)
+    except QueueError as error:
+        yield failure("database", str(error), "correct QUEUE (queue.url), or start the database")
+        return
+    with database:
+        yield ok("database", f"{database.name}, format {FORMAT}")
+        yield _repository(settings, database)
+        yield _workers(settings, database)
+    yield from check_agents(env, {agent.provider for agent in settings.agents.values()})
+
+
+def _repository(settings: Settings, database: Database) -> DoctorFinding:
+    """Whether workers get the project, and can push its results."""
+    try:
+        source = find_source(settings, is_local=database.is_file)
+    except QuintetError as error:
+        return failure("project", str(error), "then try again")
+    if source.is_local:
+        return ok("project", f"{source.address}, on this machine")
+    words = ("push", "--dry-run", "--porcelain", source.address, f"{source.base}:refs/quintet/doctor/state")
+    try:
+        git.run(settings.wd, *words, seconds=60)
+    except GitError as error:
+        return failure("project", f"{source.address} cannot be pushed to: {error}", "give this user the right to push")
+    return ok("project", f"{source.address} can be read and pushed to")
+
+
+def _workers(settings: Settings, database: Database) -> DoctorFinding:
+    workers = living_workers(database.workers(), settings.queue_lease)
+    if not workers:
+        return warning("workers", "none is running", f"{program()} worker --slots 2")
+    slots = sum(worker.slots for worker in workers)
+    return ok("workers", f"{', '.join(worker.name for worker in workers)}, with {plural(slots, 'slot')}")

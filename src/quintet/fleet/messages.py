@@ -1,0 +1,80 @@
+"""What a slot and the process of a run say to each other: one JSON object a line."""
+
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from quintet.fleet.tasks import TaskSpec
+
+CONFIRMED: Final = b"ok\n"
+"""the slot still has the task; without this word for a while the process of the run stops"""
+
+
+class _Message(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class Order(_Message):
+    """What the process of a run is started with."""
+
+    task: str
+    attempt: int
+    title: str
+    spec: TaskSpec
+    patience: float
+    """seconds without a word of the slot after which the run stops"""
+    tree: str = ""
+    """the clone that it works in; empty where it makes a worktree of a local repository"""
+    sealed: str = ""
+    """the folder that checkpoints take the records from; empty without checkpoints"""
+
+
+class Moved(_Message):
+    """How far the run has come."""
+
+    kind: Literal["moved"] = "moved"
+    run: str = ""
+    round: int = 0
+    phase: str = ""
+    agent: str = ""
+    tokens: int = 0
+    cost: float = 0.0
+
+
+class CheckpointMade(_Message):
+    """A checkpoint was made, and can be pushed."""
+
+    kind: Literal["saved"] = "saved"
+    commit: str
+
+
+class RunEnded(_Message):
+    """The run has ended with a verdict."""
+
+    kind: Literal["ended"] = "ended"
+    verdict: str
+    branch: str = ""
+    commit: str = ""
+    run: str = ""
+    tokens: int = 0
+    cost: float = 0.0
+
+
+class RunHalted(_Message):
+    """The run has stopped before its end, and can go on later."""
+
+    kind: Literal["halted"] = "halted"
+    reason: str
+    was_told: bool = False
+    """by a signal: its slot wants it to stop, or is gone"""
+    until: float = 0.0
+    """when a usage limit ends, in seconds since the epoch"""
+
+
+Message = Annotated[Moved | CheckpointMade | RunEnded | RunHalted, Field(discriminator="kind")]
+_ADAPTER: Final[TypeAdapter[Message]] = TypeAdapter(Message)
+
+
+def read_message(line: bytes) -> Any:
+    """The message of a line."""
+    return _ADAPTER.validate_json(line)

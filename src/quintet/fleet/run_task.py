@@ -1,0 +1,203 @@
+"""The process that carries out the run of one task, started by a slot: `python -m quintet.fleet.run_task`.
+
+It knows nothing of the queue. It stops by itself where its slot is gone or silent, so that a task never runs twice.
+"""
+
+import os
+import re
+import select
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from quintet import files, git
+from quintet.config import Settings
+from quintet.config.load import Loaded
+from quintet.errors import QuintetError
+from quintet.execute import RunSpec, execute
+from quintet.fleet.checkpoint import RECORDS, make_checkpoint
+from quintet.fleet.messages import CheckpointMade, Moved, Order, RunEnded, RunHalted
+from quintet.fleet.task_settings import load_task_settings
+from quintet.layout import STATE, STATE_FILE, Workspace
+from quintet.loop.decide.state import Status, without_terminals
+from quintet.loop.journal import Event, LimitReached, PromptSent, ReplyMissed, ReplyTaken, RunResumed, RunStarted
+from quintet.loop.record.journal_file import Journal
+from quintet.loop.record.lock import find_process
+from quintet.loop.record.run_record import RunRecord
+from quintet.loop.record.saved_state import load_project_state, save
+from quintet.loop.record.state_file import decode_state
+from quintet.loop.run.choose_workspace import in_workspace
+from quintet.roles import BY_NAME
+from quintet.setup.stopping import Target, stop
+from quintet.workspace.creating import create
+from quintet.workspace.worktrees import Stage, worktrees_of
+
+Tell = Callable[[Moved | CheckpointMade | RunEnded | RunHalted], None]
+_SHORT_LIMIT: Final = 60.0
+"""seconds of a usage limit that are waited for in place"""
+_LAST_WORDS: Final = 30.0
+"""how long a run that was told to stop may take"""
+
+
+def main() -> None:
+    """Read the order from standard input, carry it out, and say how it went on standard output."""
+    order = Order.model_validate_json(sys.stdin.buffer.readline())
+    out = os.fdopen(os.dup(sys.stdout.fileno()), "w", buffering=1)
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+
+    def tell(message: Moved | CheckpointMade | RunEnded | RunHalted) -> None:
+        out.write(f"{message.model_dump_json()}\n")
+
+    threading.Thread(target=_watch_slot, args=(order.patience,), daemon=True).start()
+    try:
+        tell(carry_out(order, tell))
+    except QuintetError as error:
+        tell(RunHalted(reason=str(error)))
+    except OSError as error:
+        tell(RunHalted(reason=f"{error.filename or 'the machine'}: {error.strerror}"))
+
+
+def carry_out(order: Order, tell: Tell) -> RunEnded | RunHalted:
+    """Carry the run of a task to its end, or go on with it."""
+    loaded = _in_its_tree(order)
+    settings = loaded.settings
+    tree = settings.workspace.tree
+    if process := find_process(tree):
+        stop(Target(tree, process), lambda _: None)
+    listener = _Listener(settings, order, tell)
+    if (ended := _ended(settings, order)) is not None:
+        return ended
+    result = execute(RunSpec(settings, loaded.warnings, [listener], loaded=loaded))
+    if result.status is not Status.RUNNING:
+        return _ended(settings, order) or RunHalted(reason="the state of the run is gone")
+    was_told = result.exit_code in (128 + signal.SIGTERM, 128 + signal.SIGINT) and not listener.limit
+    if listener.limit:
+        return RunHalted(reason=f"usage limit: {listener.limit_text}", until=listener.limit)
+    return RunHalted(reason=result.reason or "it was stopped before it had begun", was_told=was_told)
+
+
+def _in_its_tree(order: Order) -> Loaded:
+    """The settings of the run, in the clone that the slot has made or in a worktree of the local repository."""
+    spec = order.spec
+    if order.tree:
+        tree = Path(order.tree) / spec.folder
+        _adopt(Path(order.tree) / RECORDS, tree)
+        loaded = load_task_settings(spec, order.task, order.attempt, tree)
+        branch = git.run(tree, "symbolic-ref", "--short", "HEAD").text
+        settings = replace(loaded.settings, chosen=Workspace(tree, tree, branch), state_file=tree / STATE_FILE)
+        return replace(loaded, settings=settings)
+    loaded = load_task_settings(spec, order.task, order.attempt, Path(spec.repository) / spec.folder)
+    settings = loaded.settings
+    same = re.compile(rf"{re.escape(settings.workspace_branch)}(-\d+)?")
+    found = [one for one in worktrees_of(settings.wd) if one.stage is Stage.READY and same.fullmatch(one.branch)]
+    there = next((one for one in found if one.tree.is_dir()), None) or create(settings, order.title)
+    return replace(loaded, settings=in_workspace(settings, there.workspace))
+
+
+def _adopt(records: Path, tree: Path) -> None:
+    """Let the run of a checkpoint belong to this machine and this tree, with terminals that are still to be started."""
+    if not (records / STATE).is_file():
+        return
+    state = decode_state((records / STATE).read_bytes(), records / STATE)
+    record = RunRecord(tree, state.run_id)
+    shutil.rmtree(record.folder, ignore_errors=True)
+    record.open()
+    for path in sorted(records.rglob("*")):
+        if path.is_file() and not path.is_symlink():
+            place = record.folder / path.relative_to(records)
+            files.make_folder(place.parent)
+            files.write(place, path.read_bytes())
+    moved = replace(state, wd=str(tree))
+    save(without_terminals(moved) if state.final_status is Status.RUNNING else moved, tree / STATE_FILE, record, "")
+    record.restore_copies()
+    shutil.rmtree(records)
+
+
+def _ended(settings: Settings, order: Order) -> RunEnded | None:
+    """How the run of this task has ended in this tree; None where it has not."""
+    tree = settings.workspace.tree
+    saved = load_project_state(tree)
+    if saved is None or saved.final_status is Status.RUNNING or saved.prompt.strip() != order.spec.text.strip():
+        return None
+    tokens, cost = _used(RunRecord(tree, saved.run_id))
+    commit = git.run(tree, "rev-parse", "HEAD").text
+    return RunEnded(
+        verdict=saved.final_status,
+        branch=settings.workspace.branch,
+        commit=commit,
+        run=saved.run_id,
+        tokens=tokens,
+        cost=cost,
+    )
+
+
+def _used(record: RunRecord) -> tuple[int, float]:
+    """The tokens and the money that a run has used, by its journal."""
+    turns = [event for event in Journal.of(record).read() if isinstance(event, ReplyTaken | ReplyMissed)]
+    return sum(turn.tokens.total for turn in turns if turn.tokens), sum(turn.cost or 0.0 for turn in turns)
+
+
+class _Listener:
+    """Tells the slot of the run's progress, and makes a checkpoint before each prompt, when no agent is at work."""
+
+    def __init__(self, settings: Settings, order: Order, tell: Tell) -> None:
+        self._settings, self._order, self._tell = settings, order, tell
+        self._moved = Moved()
+        self.limit = 0.0
+        self.limit_text = ""
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case RunStarted(run_id=run_id) | RunResumed(run_id=run_id):
+                tokens, cost = _used(RunRecord(self._settings.workspace.tree, run_id))
+                self._now(run=run_id, tokens=tokens, cost=cost)
+            case PromptSent(round=number, role=role):
+                self._now(round=number, phase=str(BY_NAME[role].phase), agent=role)
+                self._checkpoint()
+            case ReplyTaken(tokens=tokens, cost=cost) | ReplyMissed(tokens=tokens, cost=cost):
+                used = self._moved.tokens + (tokens.total if tokens else 0)
+                self._now(tokens=used, cost=self._moved.cost + (cost or 0.0))
+            case LimitReached(until=until, text=text):
+                self._limit_reached(until, text)
+
+    def _now(self, **changes: object) -> None:
+        self._moved = self._moved.model_copy(update=changes)
+        self._tell(self._moved)
+
+    def _checkpoint(self) -> None:
+        if self._order.sealed:
+            self._tell(CheckpointMade(commit=make_checkpoint(Path(self._order.tree), self._moved.run)))
+
+    def _limit_reached(self, until: str, text: str) -> None:
+        """Stop the run at a usage limit that lasts: the slot is for others meanwhile."""
+        moment = datetime.fromisoformat(until).replace(tzinfo=UTC).timestamp()
+        if moment - time.time() > _SHORT_LIMIT:
+            self.limit, self.limit_text = moment, text
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _watch_slot(patience: float) -> None:
+    """Stop this process when its slot is gone, or has not confirmed for too long that it has the task."""
+    heard, handle = time.monotonic(), sys.stdin.fileno()
+    while True:
+        left = heard + patience - time.monotonic()
+        if left <= 0:
+            break
+        if select.select([handle], [], [], left)[0]:
+            if not os.read(handle, 4096):
+                break
+            heard = time.monotonic()
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(_LAST_WORDS)
+    os._exit(128 + signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    main()

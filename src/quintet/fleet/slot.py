@@ -1,0 +1,426 @@
+"""A slot of a worker, a process of its own in which one task at a time is started: `python -m quintet.fleet.slot`.
+
+It writes heartbeats, watches whether it still has the task, and pushes checkpoints, while another process carries the
+run out. After anything but a result it ends; its worker starts it again.
+"""
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+from typing import Final, NoReturn, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from quintet import files
+from quintet.errors import DatabaseAway, GitError, QuintetError
+from quintet.fleet.checkpoint import Clone, Fenced, make_checkpoint, work_commit
+from quintet.fleet.database import Database, serve
+from quintet.fleet.messages import CONFIRMED, CheckpointMade, Message, Moved, Order, RunEnded, RunHalted, read_message
+from quintet.fleet.tasks import MOST_TAKEOVERS, QueuedTask, TaskOutcome, TaskProgress, TaskSpec, TaskStatus
+from quintet.layout import fleet_folder
+
+T = TypeVar("T")
+READY: Final = b"ready\n"
+"""what a slot says when it takes tasks"""
+_LOOK_SECONDS: Final = 3.0
+_BEAT_SECONDS: Final = 15.0
+_TICK_SECONDS: Final = 0.1
+_CHILD_SECONDS: Final = 40.0
+"""how long the process of a run may take to stop"""
+_MOST_DEATHS: Final = 3
+"""how often the process of a run may die without a word before the task is parked"""
+SECRET_VARIABLES: Final = ("QUEUE", "PGPASSWORD", "PGPASSFILE", "PGSERVICE", "PGUSER", "PGHOST", "PGDATABASE")
+"""what agents have no use for"""
+
+
+class SlotOrder(BaseModel):
+    """What a slot is started with; on its standard input, where nobody else can read it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    url: str
+    worker: str
+    number: int
+    machine: str
+    lease: float
+
+    @property
+    def name(self) -> str:
+        return f"{self.worker}/{self.number}"
+
+    @property
+    def beat(self) -> float:
+        """Seconds between two heartbeats."""
+        return min(_BEAT_SECONDS, self.lease / 8)
+
+    @property
+    def patience(self) -> float:
+        """Seconds without a heartbeat after which a run stops, before anybody takes the task over."""
+        return self.lease * 0.75
+
+
+class Leave(Exception):  # noqa: N818 - no error
+    """The slot has given its task away, or has lost it, and ends."""
+
+
+class Slot:
+    """One slot: at most one task, with the process of its run."""
+
+    def __init__(self, order: SlotOrder) -> None:
+        self._order = order
+        self._database = Database(order.url)
+        self.stopping = threading.Event()
+        self.busy = threading.Lock()
+
+    def carry_out(self, task_id: str, spec: TaskSpec) -> TaskOutcome:
+        """Carry a task to its end. Whatever else happens to it is written to the database, and this process ends."""
+        with self.busy:
+            carrying = _Carrying(self._order, self._database, self.stopping, task_id, spec)
+            try:
+                return carrying.to_the_end()
+            except Leave:
+                os._exit(0)
+            except DatabaseAway:
+                os._exit(1)  # the engine starts the task again when the database is back
+            except (QuintetError, OSError) as error:
+                with suppress(Leave, QuintetError):
+                    carrying.park(str(error))
+                os._exit(1)
+
+
+class _Carrying:
+    """A task that this slot has."""
+
+    def __init__(
+        self, order: SlotOrder, database: Database, stopping: threading.Event, task_id: str, spec: TaskSpec
+    ) -> None:
+        self._order, self._database, self._stopping = order, database, stopping
+        self._id, self._spec = task_id, spec
+        self._progress = TaskProgress(machine=order.worker, slot=order.number, home=order.machine, since=time.time())
+        self._clone: Clone | None = None
+        self._unpushed = ""
+        """a checkpoint that the remote does not have yet"""
+        self._away_since = 0.0
+        """since when the remote is away, by the monotonic clock"""
+        self._spent_before = (0, 0.0)
+        self._used_before = (0, 0.0)
+
+    def to_the_end(self) -> TaskOutcome:
+        """Prepare the task, and let its run go on until there is a verdict."""
+        task = self._patiently(lambda: self._database.task(self._id))
+        if task is None or not self._is_mine(task):
+            raise Leave
+        takeovers = task.takeovers + (1 if task.progress.since else 0)
+        if takeovers > MOST_TAKEOVERS:
+            self.park(f"its worker has died or was lost {takeovers} times; {task.progress.machine} was the last")
+        self._progress = self._progress.model_copy(update={"home": task.progress.home})
+        self._patiently(lambda: self._note(takeovers=takeovers, parked="", parked_until=0))
+        if not self._spec.is_local:
+            self._clone = Clone(self._spec, self._id, task.attempt)
+            if outcome := self._open_clone(self._clone, keep=task.progress.home == self._order.machine):
+                return outcome
+        self._progress = self._progress.model_copy(update={"home": self._order.machine})
+        self._patiently(self._note)
+        self._spent_before = self._patiently(lambda: self._database.spent(_today(), self._id))
+        deaths = 0
+        while (ended := self._run_until_stopped(task)) is None:
+            self._check_mine()
+            deaths += 1
+            if deaths == _MOST_DEATHS:
+                self.park(f"the process of its run has died {deaths} times; see {self._log} on {self._order.worker}")
+        return self._publish(ended, task)
+
+    def _run_until_stopped(self, task: QueuedTask) -> RunEnded | None:
+        """Let the run go on until it ends; None where its process died without a word."""
+        while True:
+            ended = self._run(task)
+            if not isinstance(ended, RunHalted):
+                return ended
+            if not ended.was_told:
+                self._push_last()
+                self.park(ended.reason, ended.until)
+            self._check_mine()
+            if self._stopping.is_set():
+                self._give_back()
+            self._patiently(self._note)  # the run has stopped by itself, because the database was away for long
+
+    def _open_clone(self, clone: Clone, *, keep: bool) -> TaskOutcome | None:
+        try:
+            return clone.open(keep=keep)
+        except Fenced:
+            raise Leave from None
+        except (GitError, QuintetError) as error:
+            self.park(str(error), time.time() + self._order.lease)
+
+    # -- the process of the run
+
+    @property
+    def _log(self) -> Path:
+        return fleet_folder() / "tasks" / self._id / "run.log"
+
+    def _run(self, task: QueuedTask) -> RunEnded | RunHalted | None:
+        """Start the process of the run, and stay with it until it ends; None where it died without a word."""
+        files.make_folder(self._log.parent)
+        clone = self._clone
+        seals = clone is not None and self._spec.settings.get("queue", {}).get("checkpoints", True)
+        order = Order(
+            task=self._id,
+            attempt=task.attempt,
+            title=task.title,
+            spec=self._spec,
+            patience=self._order.patience,
+            tree=str(clone.top) if clone else "",
+            sealed="yes" if seals else "",
+        )
+        handle = files.open_to_keep(self._log)
+        os.lseek(handle, 0, os.SEEK_END)
+        with os.fdopen(handle, "rb") as log:
+            child = subprocess.Popen(
+                [sys.executable, "-m", "quintet.fleet.run_task"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env={name: value for name, value in os.environ.items() if name not in SECRET_VARIABLES},
+                start_new_session=True,
+            )
+        try:
+            _send(child, order.model_dump_json().encode() + b"\n")
+            return self._stay_with(child)
+        finally:
+            _end(child)
+
+    def _stay_with(self, child: "subprocess.Popen[bytes]") -> RunEnded | RunHalted | None:
+        """Hear what the run says, write heartbeats, and stop it where the task is lost or the slot is to end."""
+        messages = _messages_of(child)
+        next_look = next_beat = time.monotonic()
+        told_to_stop = 0.0
+        while True:
+            now = time.monotonic()
+            if now >= next_beat and self._beat(child):
+                next_beat = next_look = now + self._order.beat
+            elif now >= next_look:
+                next_look = now + min(_LOOK_SECONDS, self._order.beat)
+                self._check_mine()
+            if self._stopping.is_set() and not told_to_stop:
+                told_to_stop = now
+                child.terminate()
+            if told_to_stop and now - told_to_stop > _CHILD_SECONDS:
+                child.kill()
+            with suppress(queue.Empty):
+                message = messages.get(timeout=_TICK_SECONDS)
+                if message is None or isinstance(message, RunEnded | RunHalted):
+                    return message
+                self._hear(message)
+
+    def _hear(self, message: Moved | CheckpointMade) -> None:
+        if isinstance(message, CheckpointMade):
+            self._unpushed = message.commit
+            self._push_checkpoint()
+            return
+        if not self._progress.run:
+            self._used_before = (message.tokens, message.cost)
+        self._progress = self._progress.model_copy(update=message.model_dump(exclude={"kind"}))
+        with suppress(DatabaseAway):
+            self._note()
+
+    def _beat(self, child: "subprocess.Popen[bytes]") -> bool:
+        """Write a heartbeat, and tell the run that it may go on; whether that succeeded."""
+        try:
+            self._check_mine()
+            self._note()
+            self._spend()
+        except DatabaseAway:
+            return False
+        _send(child, CONFIRMED)
+        if self._unpushed:
+            self._push_checkpoint()
+        return True
+
+    # -- the row of the task
+
+    def _is_mine(self, task: QueuedTask | None) -> bool:
+        return task is not None and task.status is TaskStatus.RUNNING and task.owner == self._order.name
+
+    def _check_mine(self) -> None:
+        """Leave where the task was cancelled, or another worker has it; while the database is away nobody knows."""
+        with suppress(DatabaseAway):
+            if not self._is_mine(self._database.task(self._id)):
+                raise Leave
+
+    def _note(self, **more: object) -> None:
+        self._database.note(self._id, progress=self._progress.model_dump(mode="json"), **more)
+
+    def _spend(self) -> None:
+        """Write down what the task has used today; what it used before this start is there already."""
+        tokens, cost = self._progress.tokens - self._used_before[0], self._progress.cost - self._used_before[1]
+        if tokens or cost:
+            self._database.spend(self._id, _today(), self._spent_before[0] + tokens, self._spent_before[1] + cost)
+
+    def park(self, reason: str, until: float = 0.0) -> NoReturn:
+        """Let the task wait for a time or for somebody, and end."""
+        self._leave(parked=reason, parked_until=until)
+
+    def _give_back(self) -> NoReturn:
+        """Let the task go on elsewhere or later, and end."""
+        self._push_last()
+        self._leave()
+
+    def _leave(self, **more: object) -> NoReturn:
+        self._progress = self._progress.model_copy(update={"since": 0.0, "agent": "", "machine": "", "slot": 0})
+
+        def hand_over() -> None:
+            self._check_mine()
+            self._note(**more, takeovers=0)
+            self._database.move(self._id)
+
+        self._patiently(hand_over)
+        raise Leave
+
+    def _patiently(self, call: Callable[[], T]) -> T:
+        """Repeat a call while the database is away, unless this process is to end."""
+        while True:
+            try:
+                return call()
+            except DatabaseAway:
+                if self._stopping.wait(1.0):
+                    raise Leave from None
+
+    # -- the remote
+
+    def _push_checkpoint(self) -> None:
+        """Push the last checkpoint; where the remote is away for longer than the lease, give the task up."""
+        if self._clone is None:
+            return
+        try:
+            self._clone.push(self._unpushed)
+        except Fenced:
+            raise Leave from None
+        except GitError as error:
+            now = time.monotonic()
+            self._away_since = self._away_since or now
+            if now - self._away_since > self._order.lease:
+                self.park(str(error), time.time() + self._order.lease)
+        else:
+            self._unpushed, self._away_since = "", 0.0
+
+    def _push_last(self) -> None:
+        """Make and push a checkpoint of how the run was left."""
+        if self._clone and self._progress.run and self._spec.settings.get("queue", {}).get("checkpoints", True):
+            with suppress(GitError):
+                self._clone.push(make_checkpoint(self._clone.top, self._progress.run))
+
+    def _publish(self, ended: RunEnded, task: QueuedTask) -> TaskOutcome:
+        """Push the result, as long as it takes, and say what came of the task."""
+        outcome = TaskOutcome(
+            verdict=ended.verdict,
+            branch=ended.branch,
+            commit=ended.commit,
+            run=ended.run,
+            tokens=ended.tokens,
+            cost=ended.cost,
+        )
+        self._progress = self._progress.model_copy(update={"tokens": ended.tokens, "cost": ended.cost})
+        self._patiently(self._spend)
+        clone = self._clone
+        if clone is None:
+            return outcome
+        queue_settings = self._spec.settings.get("queue", {})
+        sealed = make_checkpoint(clone.top, ended.run) if queue_settings.get("checkpoints", True) else ""
+        branch = clone.branch if ended.verdict == "PASS" else f"quintet/failed/{clone.name}"
+        if ended.verdict != "PASS" and not queue_settings.get("push_failed", False):
+            branch = ""
+        commit = work_commit(clone.top, f"Quintet: {task.title[:72]}")
+        outcome = outcome.model_copy(update={"branch": branch, "commit": commit})
+        self._push_result(clone, outcome, branch, sealed)
+        clone.remove()
+        return outcome
+
+    def _push_result(self, clone: Clone, outcome: TaskOutcome, branch: str, sealed: str) -> None:
+        deadline = time.monotonic() + self._order.lease
+        while True:
+            try:
+                return clone.publish(outcome, branch, sealed)
+            except Fenced:
+                raise Leave from None
+            except GitError as error:
+                if time.monotonic() > deadline or self._stopping.is_set():
+                    self.park(str(error), time.time() + self._order.lease)
+                self._check_mine()
+                with suppress(DatabaseAway):
+                    self._note()
+                self._stopping.wait(min(2.0, self._order.beat))
+
+
+def _messages_of(child: "subprocess.Popen[bytes]") -> "queue.Queue[Message | None]":
+    """What a process says, as it comes; None at its end."""
+    messages: queue.Queue[Message | None] = queue.Queue()
+
+    def read() -> None:
+        for line in child.stdout or ():
+            with suppress(ValueError):
+                messages.put(read_message(line))
+        messages.put(None)
+
+    threading.Thread(target=read, daemon=True).start()
+    return messages
+
+
+def _send(child: "subprocess.Popen[bytes]", data: bytes) -> None:
+    with suppress(BrokenPipeError):
+        if child.stdin:
+            child.stdin.write(data)
+            child.stdin.flush()
+
+
+def _end(child: "subprocess.Popen[bytes]") -> None:
+    """Stop the process of a run, which saves its state and ends its terminals; kill it where it takes too long."""
+    if child.poll() is None:
+        child.terminate()
+    try:
+        child.wait(_CHILD_SECONDS)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+
+
+def _today() -> str:
+    return f"{datetime.now(UTC):%Y-%m-%d}"
+
+
+def main() -> None:
+    """Take tasks until standard input ends or a signal comes; a second signal ends this process at once."""
+    order = SlotOrder.model_validate_json(sys.stdin.buffer.readline())
+    slot = Slot(order)
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        if slot.stopping.is_set():
+            os._exit(128 + number)
+        slot.stopping.set()
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in the worker's terminal: the worker says what to do
+    serve(order.url, order.name, slot.carry_out)
+    os.write(sys.stdout.fileno(), READY)
+    threading.Thread(target=_until_the_end_of_input, args=(slot,), daemon=True).start()
+    slot.stopping.wait()
+    with slot.busy:  # the task is given back first
+        os._exit(0)
+
+
+def _until_the_end_of_input(slot: Slot) -> None:
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
+    slot.stopping.set()
+
+
+if __name__ == "__main__":
+    main()

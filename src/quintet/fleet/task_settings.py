@@ -1,0 +1,61 @@
+"""The settings of a task: taken from the project when it is added, and read on the machine that carries it out."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from quintet import files
+from quintet.config import TABLE, load_settings
+from quintet.config.load import Loaded, settings_to_keep
+from quintet.config.table import WORKTREE
+from quintet.errors import QueueError
+from quintet.fleet.tasks import TaskSpec, branch_of
+from quintet.layout import fleet_folder
+from quintet.loop.decide.prompts.texts import shipped_texts
+
+_OF_THE_QUEUE: Final = ("queue_checkpoints", "queue_push_failed")
+_LEFT_OUT: Final = (
+    *("prompts_dir", "state_file", "resume", "cleanup_on_exit", "workspace_mode", "workspace_base"),
+    *("workspace_branch", "workspace_dir", "workspace_with_changes", "max_limit_wait", "progress_seconds"),
+    *(row.name for row in TABLE if row.name.startswith("queue_") and row.name not in _OF_THE_QUEUE),
+)
+"""what belongs to a machine, or is as the queue needs it"""
+_LONGEST_WAIT: Final = 30 * 86_400.0
+
+
+def settings_document(loaded: Loaded) -> dict[str, Any]:
+    """The settings of a project in the form of a config file, without anything that belongs to this machine."""
+    if loaded.settings.api:
+        raise QueueError("API names a terminal server; a worker starts its own, so leave it out for the queue")
+    kept, document = settings_to_keep(loaded), dict[str, Any]()
+    for row in TABLE:
+        if row.key in kept.rows and row.name not in _LEFT_OUT:
+            section, _, name = row.key.rpartition(".")
+            (document.setdefault(section, {}) if section else document)[name] = kept.rows[row.key]
+    return document | {"agents": {role: dict(parts) for role, parts in (kept.agents or {}).items()}}
+
+
+def own_prompt_texts(folder: str) -> dict[str, str]:
+    """The project's own prompt texts, by name."""
+    paths = {name: Path(folder) / f"{name}.md" for name in shipped_texts()} if folder else {}
+    return {name: path.read_text(encoding="utf-8") for name, path in paths.items() if path.is_file()}
+
+
+def load_task_settings(spec: TaskSpec, task_id: str, attempt: int, wd: Path) -> Loaded:
+    """The settings of a task on this machine, for a run in a folder that is a project or becomes one."""
+    folder = fleet_folder() / "tasks" / task_id
+    files.make_folder(folder)
+    document: dict[str, Any] = {"prompt": spec.text, "cleanup_on_exit": True}
+    if spec.prompt_texts:
+        files.make_folder(folder / "prompts")
+        for name, text in spec.prompt_texts.items():
+            files.write(folder / "prompts" / f"{name}.md", text)
+        document["prompts_dir"] = str(folder / "prompts")
+    files.write(folder / "settings.json", json.dumps(spec.settings | document))
+    loaded = load_settings(folder / "settings.json", {}, {"wd": str(wd)}, wd)
+    settings = replace(loaded.settings, max_limit_wait=_LONGEST_WAIT)
+    if spec.is_local:
+        branch = branch_of(task_id, attempt)
+        settings = replace(settings, workspace_mode=WORKTREE, workspace_base=spec.base, workspace_branch=branch)
+    return replace(loaded, settings=settings)

@@ -1,0 +1,159 @@
+"""A task of the queue as a value: what it is made of, how it stands, and how it has ended."""
+
+import hashlib
+import time
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from quintet.prose import slug
+
+FIRST_PRIORITY: Final = 0
+LAST_PRIORITY: Final = 9
+PRIORITY: Final = 5
+"""of a task that is given none; smaller numbers come first"""
+MOST_TAKEOVERS: Final = 3
+_LONGEST_SLUG: Final = 40
+_HASH: Final = 8
+
+
+class TaskStatus(StrEnum):
+    """How a task stands."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    PARKED = "parked"
+    """it waits for a time, or for somebody: its reason says for what"""
+    PASSED = "passed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+ENDED: Final = (TaskStatus.PASSED, TaskStatus.FAILED, TaskStatus.CANCELLED)
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class TaskSpec(_Value):
+    """Everything that a worker needs to carry out a task; no path of a machine but that of a local repository."""
+
+    repository: str
+    """the address of a remote; for a queue on one machine the folder of the repository"""
+    is_local: bool
+    """whether it is a folder"""
+    folder: str = ""
+    """the project within the repository; empty where it is all of it"""
+    base: str
+    """the commit that the task begins at"""
+    text: str
+    """the task file"""
+    settings: dict[str, Any]
+    """the settings of the project when the task was added, in the form of its config file"""
+    prompt_texts: dict[str, str] = {}
+    """the project's own prompt texts, by name"""
+
+
+class Needs(_Value):
+    """What a task waits for, and what a worker must have to take it."""
+
+    providers: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    account: str = ""
+    account_limit: int = 0
+    """tasks of that account that may run at once, over all machines; 0: any number"""
+    after: tuple[str, ...] = ()
+    """tasks that have to pass first"""
+    not_before: float = 0.0
+    """seconds since the epoch"""
+    priority: int = PRIORITY
+
+
+class TaskProgress(_Value):
+    """How far the run of a task has come, and where it is."""
+
+    machine: str = ""
+    slot: int = 0
+    home: str = ""
+    """the id of the machine that has the work tree"""
+    run: str = ""
+    round: int = 0
+    phase: str = ""
+    agent: str = ""
+    """the role at work"""
+    tokens: int = 0
+    cost: float = 0.0
+    since: float = 0.0
+    """when it was started on this machine, in seconds since the epoch"""
+
+
+class TaskOutcome(_Value):
+    """How a task has ended; small, as it stays in the database."""
+
+    verdict: str
+    """PASS or FAIL"""
+    branch: str = ""
+    commit: str = ""
+    run: str = ""
+    tokens: int = 0
+    cost: float = 0.0
+    reason: str = ""
+
+
+class QueuedTask(_Value):
+    """A task in the queue."""
+
+    id: str
+    title: str
+    repository: str
+    status: TaskStatus
+    needs: Needs = Needs()
+    progress: TaskProgress = TaskProgress()
+    outcome: TaskOutcome | None = None
+    parked: str = ""
+    """why it is parked"""
+    parked_until: float = 0.0
+    """0: until somebody says `queue retry`"""
+    takeovers: int = 0
+    attempt: int = 1
+    """counts the runs that `queue retry` has begun anew"""
+    added: float = 0.0
+    ended: float = 0.0
+    place: str = Field(default="", exclude=True)
+    """the queue of the engine that it is in"""
+    owner: str = Field(default="", exclude=True)
+    """the slot that the engine has given it to"""
+    mark: float = Field(default=0.0, exclude=True)
+    """when its row was written last, by the database's clock"""
+
+    @property
+    def branch(self) -> str:
+        """The branch that it works on."""
+        return branch_of(self.id, self.attempt)
+
+
+def task_id(title: str, repository: str, base: str, text: str) -> str:
+    """The name of a task: the same for the same text at the same commit of the same repository."""
+    words = slug(title)
+    plain = words if words.isascii() else slug(title.encode("ascii", "ignore").decode())
+    digest = hashlib.sha256("\0".join((repository, base, text.strip())).encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{plain[:_LONGEST_SLUG].strip('-')}-{digest[:_HASH]}"
+
+
+def attempt_name(identifier: str, attempt: int) -> str:
+    """The name of an attempt, from which branches and folders get theirs."""
+    return identifier if attempt == 1 else f"{identifier}-try{attempt}"
+
+
+def branch_of(identifier: str, attempt: int) -> str:
+    """The branch of an attempt."""
+    return f"quintet/{attempt_name(identifier, attempt)}"
+
+
+def attributes_of(title: str, repository: str, needs: Needs) -> Mapping[str, Any]:
+    """What is written about a new task beside its spec, for those who look at many."""
+    moment = time.time()  # a file's database has whole seconds only
+    return {"title": title, "repository": repository, "needs": needs.model_dump(mode="json"), "added": moment}

@@ -1,0 +1,278 @@
+"""A worker: it keeps a process for each slot, gives them tasks, and takes over those of workers that are gone."""
+
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from types import FrameType
+from typing import Final
+
+from quintet import __version__
+from quintet.config import Settings
+from quintet.errors import DatabaseAway, QueueError
+from quintet.fleet.choosing import SLOT, Situation, Worker, choose
+from quintet.fleet.database import WAITING, Database
+from quintet.fleet.machine import machine_id, only_one
+from quintet.fleet.slot import READY, SECRET_VARIABLES, SlotOrder
+from quintet.fleet.tasks import QueuedTask, TaskStatus
+
+_POLL_SECONDS: Final = 0.5
+_BEAT_SECONDS: Final = 15.0
+_RESTART_SECONDS: Final = 2.0
+"""between two starts of a slot"""
+_STOP_SECONDS: Final = 60.0
+_IDLE_LEASES: Final = 3
+"""how many leases a task may be in the queue of a slot that does not take it"""
+Tell = Callable[[str], None]
+
+
+@dataclass
+class _SlotProcess:
+    """The process of a slot, and whether it takes tasks."""
+
+    order: SlotOrder
+    process: "subprocess.Popen[bytes] | None" = None
+    started: float = float("-inf")
+    is_ready: bool = False
+
+    def start(self) -> None:
+        """Start the process; its order goes through a pipe, because the database's address may hold a password."""
+        self.started, self.is_ready = time.monotonic(), False
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "quintet.fleet.slot"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={name: value for name, value in os.environ.items() if name not in SECRET_VARIABLES},
+            start_new_session=True,
+        )
+        if self.process.stdin and self.process.stdout:
+            os.set_blocking(self.process.stdout.fileno(), False)
+            with suppress(BrokenPipeError):
+                self.process.stdin.write(self.order.model_dump_json().encode() + b"\n")
+                self.process.stdin.flush()
+
+    @property
+    def place(self) -> str:
+        """Its queue."""
+        return f"{SLOT}{self.order.name}"
+
+    @property
+    def is_alive(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def look(self) -> None:
+        """Hear whether it is ready."""
+        if not self.is_ready and self.process and self.process.stdout:
+            with suppress(BlockingIOError):
+                self.is_ready = bool(os.read(self.process.stdout.fileno(), len(READY)))
+
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        if self.process and self.is_alive:
+            self.process.send_signal(number)
+
+
+@dataclass
+class Watch:
+    """Which rows have not changed for how long, by this machine's own clock; no clocks are compared."""
+
+    clock: Callable[[], float] = time.monotonic
+    _seen: dict[str, tuple[object, float]] = field(default_factory=dict)
+
+    def unchanged(self, tasks: list[QueuedTask]) -> dict[str, float]:
+        """The seconds for which the row of each task has been the same."""
+        now = self.clock()
+        before, self._seen = self._seen, {}
+        for task in tasks:
+            mark = (task.owner, task.place, task.mark)
+            old = before.get(task.id)
+            self._seen[task.id] = old if old and old[0] == mark else (mark, now)
+        return {name: now - since for name, (_, since) in self._seen.items()}
+
+    def forget(self) -> None:
+        """Begin anew: while the database was away, nobody could write a heartbeat."""
+        self._seen = {}
+
+
+class WorkerProcess:
+    """The main process of a worker."""
+
+    def __init__(self, settings: Settings, worker: Worker, tell: Tell) -> None:
+        self._settings, self._tell = settings, tell
+        self._database = Database(settings.queue_url)
+        self._worker = worker.model_copy(
+            update={"machine": machine_id(), "host": socket.gethostname(), "version": __version__}
+        )
+        orders = (
+            SlotOrder(
+                url=settings.queue_url,
+                worker=worker.name,
+                number=number,
+                machine=self._worker.machine,
+                lease=settings.queue_lease,
+            )
+            for number in range(1, worker.slots + 1)
+        )
+        self._slots = [_SlotProcess(order) for order in orders]
+        self._watch = Watch()
+        self._stops = 0
+        self._next_beat = 0.0
+        self._is_away = False
+        self._told: set[str] = set()
+
+    def run(self) -> int:
+        """Take tasks until a signal comes; the exit code."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._stop)
+        with only_one(self._worker.name):
+            self._refuse_namesake()
+            for slot in self._slots:
+                self._database.open_slot(slot.order.name)
+            self._beat()
+            self._say(f"The worker {self._worker.name} takes tasks from {self._database.name}.")
+            while not self._stops:
+                self._turn()
+                self._pause(_POLL_SECONDS)
+            return self._end()
+
+    def _refuse_namesake(self) -> None:
+        """Refuse to run beside a worker of the same name on another machine."""
+        for other in self._database.workers():
+            is_other = other.name == self._worker.name and other.machine != self._worker.machine
+            if is_other and other.silent < self._settings.queue_lease:
+                raise QueueError(
+                    f"a worker with the name {other.name} is running on {other.host}; give this one another: --name"
+                )
+
+    def _turn(self) -> None:
+        """Do once what has to be done again and again. While the database is away, only the slots are looked after."""
+        for slot in self._slots:
+            slot.look()
+            if not slot.is_alive and time.monotonic() - slot.started > _RESTART_SECONDS:
+                slot.start()
+        try:
+            if time.monotonic() >= self._next_beat:
+                self._beat()
+                self._take_over()
+            self._give_tasks()
+        except DatabaseAway as error:
+            self._watch.forget()
+            if not self._is_away:
+                self._say(f"{error}; tasks go on, and it is tried again")
+            self._is_away = True
+            self._pause(_RESTART_SECONDS)
+        else:
+            if self._is_away:
+                self._say(f"The queue at {self._database.name} is back.")
+            self._is_away = False
+
+    # -- what goes to the database
+
+    def _beat(self) -> None:
+        """Write down that this worker is there; hear whether it is to be drained."""
+        self._worker = self._worker.model_copy(update={"stopped": self._over_budget()})
+        draining = self._database.beat(self._worker)
+        if draining and not self._worker.draining:
+            self._say("It is drained: it takes no more tasks.")
+        self._worker = self._worker.model_copy(update={"draining": draining})
+        beat = min(_BEAT_SECONDS, self._settings.queue_lease / 8)
+        self._next_beat = time.monotonic() + beat * random.uniform(0.9, 1.0)  # noqa: S311 - spreads the load
+
+    def _over_budget(self) -> str:
+        """Why no more tasks are taken today; empty where they are."""
+        settings = self._settings
+        if not settings.queue_max_tokens and not settings.queue_max_cost:
+            return ""
+        tokens, cost = self._database.spent(f"{datetime.now(UTC):%Y-%m-%d}")
+        if settings.queue_max_tokens and tokens >= settings.queue_max_tokens:
+            return f"the tokens of the day are used up ({tokens:,} of {settings.queue_max_tokens:,})"
+        if settings.queue_max_cost and cost >= settings.queue_max_cost:
+            return f"the money of the day is used up ({cost:.2f} of {settings.queue_max_cost:.2f})"
+        return ""
+
+    def _give_tasks(self) -> None:
+        """Give a waiting task to each free slot."""
+        if self._worker.draining or self._worker.stopped or not any(slot.is_ready for slot in self._slots):
+            return
+        if not self._database.waiting_number():
+            return
+        busy = {task.place for task in self._database.living()}
+        free = [slot for slot in self._slots if slot.is_ready and slot.is_alive and slot.place not in busy]
+        if not free:
+            return
+        with self._database.alone() as alone:
+            for slot in free if alone else ():
+                if task := choose(situation(self._database), self._worker):
+                    self._database.move(task.id, slot.place)
+                    self._say(f"{task.id} starts in slot {slot.order.number}.")
+
+    def _take_over(self) -> None:
+        """Let the tasks of slots that have been silent for longer than the lease wait for another worker."""
+        held = [task for task in self._database.living() if task.place != WAITING]
+        silent = self._watch.unchanged(held)
+        lease = self._settings.queue_lease
+        for task in held:
+            is_lost = silent[task.id] > (lease if task.status is TaskStatus.RUNNING else _IDLE_LEASES * lease)
+            if not is_lost:
+                continue
+            with self._database.alone() as alone:
+                now = self._database.task(task.id) if alone else None
+                if now and (now.owner, now.place, now.mark) == (task.owner, task.place, task.mark):
+                    self._database.move(task.id)
+                    self._say(f"{task.id} waits again: {task.owner or task.place} has been silent for {lease:.0f} s.")
+
+    # -- the end
+
+    def _stop(self, _number: int, _frame: FrameType | None) -> None:
+        self._stops += 1
+
+    def _end(self) -> int:
+        """Ask the slots to end, which give their tasks back; a second signal ends them at once."""
+        self._say("It ends; its tasks go on elsewhere or later.")
+        for slot in self._slots:
+            slot.send(signal.SIGTERM)
+        deadline, hurried = time.monotonic() + _STOP_SECONDS, False
+        while any(slot.is_alive for slot in self._slots):
+            if (self._stops > 1 or time.monotonic() > deadline) and not hurried:
+                hurried = True
+                for slot in self._slots:
+                    slot.send(signal.SIGTERM)
+            self._pause(0.05)
+        if not hurried:
+            with suppress(QueueError):
+                self._leave_nothing()
+        return 0
+
+    def _leave_nothing(self) -> None:
+        own = {slot.place for slot in self._slots}
+        with self._database.alone() as alone:
+            for task in self._database.living() if alone else ():
+                if task.place in own:
+                    self._database.move(task.id)
+        self._database.forget_worker(self._worker.name)
+
+    def _pause(self, seconds: float) -> None:
+        """Sleep, but not for long once a signal has come."""
+        end = time.monotonic() + seconds
+        before = self._stops
+        while self._stops == before and (left := end - time.monotonic()) > 0:
+            time.sleep(min(left, 0.05))
+
+    def _say(self, text: str) -> None:
+        self._tell(text)
+
+
+def situation(database: Database) -> Situation:
+    """Everything in the queue that decides who is next."""
+    tasks = database.living()
+    known = {task.id: task.status for task in tasks}
+    others = {name for task in tasks for name in task.needs.after} - known.keys()
+    ended = database.tasks(sorted(others)) if others else []
+    return Situation(tasks, known | {task.id: task.status for task in ended}, time.time())

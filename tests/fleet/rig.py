@@ -1,0 +1,170 @@
+"""A queue with real workers as processes of their own, scripted agents and a private home; what it starts, it ends."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import chdir, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner, Result
+
+from quintet.cli.main import cli
+from quintet.config import load_settings
+from quintet.errors import QuintetError
+from quintet.fleet.add import Given, Wish, add_task, find_source
+from quintet.fleet.database import Database
+from quintet.fleet.tasks import QueuedTask, TaskStatus
+from tests.stub.replies import TASK
+from tests.watch.scripted import DEADLINE, Scripted
+from tests.workspace.worktree_runs import repository
+
+LONG_TASK = TASK.replace("Add a greeting.", "Add a greeting to the project, in a file of its own, that says hello.")
+
+
+@dataclass
+class Fleet:
+    """A project, its queue and the workers that were started."""
+
+    project: Scripted
+    url: str
+    lease: float = 120.0
+    workers: list["subprocess.Popen[str]"] = field(default_factory=list)
+    _database: Database | None = None
+
+    @property
+    def database(self) -> Database:
+        self._database = self._database or Database(self.url)
+        return self._database
+
+    @property
+    def settings(self) -> dict[str, str]:
+        return {"QUEUE": self.url, "QUEUE_LEASE": f"{self.lease:g}"}
+
+    def task_file(self, name: str, text: str = LONG_TASK) -> str:
+        path = self.project.root / "tasks" / f"{name}.md"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"{text}\nNumber {name}.\n", encoding="utf-8")
+        return str(path)
+
+    def call(self, *words: str, **settings: str) -> Result:
+        """Run a command in this process, where loading its modules costs nothing."""
+        with chdir(self.project.wd):
+            return CliRunner().invoke(cli, words, env=self.project.env | self.settings | settings)
+
+    def queue(self, *words: str, **settings: str) -> str:
+        """The output of a command of the queue that has to succeed."""
+        done = self.call("queue", *words, **settings)
+        assert done.exit_code == 0, done
+        return done.stdout
+
+    def refused(self, *words: str, **settings: str) -> str:
+        """The one line of a command that has to fail."""
+        error = self.call(*words, **settings).exception
+        assert isinstance(error, QuintetError), error
+        assert len(str(error).splitlines()) == 1
+        return str(error)
+
+    def add(self, name: str, wish: Wish | None = None, **settings: str) -> str:
+        """Put a task in, as the command does but without a process; its id."""
+        flags = {"wd": str(self.project.wd)}
+        loaded = load_settings(None, self.project.env | self.settings | settings, flags, self.project.wd)
+        source = find_source(loaded.settings, is_local=self.database.is_file)
+        path = Path(self.task_file(name))
+        return add_task(self.database, loaded, source, Given(path.read_text(), path.name), wish or Wish())[0]
+
+    def worker(self, *words: str, **env: str) -> "subprocess.Popen[str]":
+        """Start a worker, in a home of its own where `env` says so."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "quintet", "worker", *words],
+            cwd=self.project.wd,
+            env=self.project.env | self.settings | env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self.workers.append(process)
+        return process
+
+    def end_worker(self, process: "subprocess.Popen[str]") -> str:
+        """Ask a worker to end; what it has printed."""
+        process.send_signal(signal.SIGTERM)
+        output, _ = process.communicate(timeout=DEADLINE)
+        assert process.returncode == 0, output
+        return output
+
+    def task(self, task_id: str) -> QueuedTask:
+        found = self.database.task(task_id)
+        assert found is not None
+        return found
+
+    def until(self, is_so: Callable[[], Any], what: str = "", seconds: float = DEADLINE) -> Any:
+        """Wait until something is so."""
+        deadline = time.monotonic() + seconds
+        while not (found := is_so()):
+            rows = [f"{one.id} {one.status} {one.place} {one.parked} {one.progress}" for one in self.database.tasks()]
+            assert time.monotonic() < deadline, "\n".join([what, *rows, *self.logs()])
+            time.sleep(0.05)
+        return found
+
+    def until_status(self, task_id: str, status: TaskStatus, seconds: float = DEADLINE) -> QueuedTask:
+        self.until(lambda: self.task(task_id).status is status, f"{task_id} {status}", seconds)
+        return self.task(task_id)
+
+    def logs(self) -> list[str]:
+        return [path.read_text() for path in self.project.root.rglob("run.log")]
+
+    def listed(self) -> dict[str, dict[str, Any]]:
+        return {row["id"]: row for row in json.loads(self.queue("list", "--json"))}
+
+    def end(self) -> None:
+        for process in self.workers:
+            if process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+                process.terminate()
+                try:
+                    process.communicate(timeout=DEADLINE)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+            process.wait()
+            if process.stdout:
+                process.stdout.close()
+        for pid in children_in(self.project.root):
+            os.kill(pid, signal.SIGKILL)
+        if self._database:
+            self._database.close()
+
+
+def children_in(root: Path, module: str = "") -> list[int]:
+    """The processes of slots and runs that belong to a folder; a process is known by the module that it runs."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                words = (entry / "cmdline").read_bytes()
+                if (
+                    f"quintet.fleet.{module}".encode() in words
+                    and str(root).encode() in (entry / "environ").read_bytes()
+                ):
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+    return found
+
+
+@contextmanager
+def fleet(url: str = "", lease: float = 120.0) -> Iterator[Fleet]:
+    """A repository without a remote, and a queue in a file."""
+    with repository() as project:
+        made = Fleet(project, url or f"sqlite:///{project.root}/queue.db", lease)
+        try:
+            yield made
+        finally:
+            made.end()

@@ -1,0 +1,104 @@
+"""The queue on one machine: a file for a database, a repository without a remote, real terminals."""
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from quintet.fleet.add import Wish
+from quintet.fleet.tasks import TaskStatus
+from quintet.roles import PEER_ANALYST
+from tests.fleet.rig import Fleet, children_in, fleet
+from tests.workspace.worktree_runs import branches, building_story, checkout
+
+
+@pytest.fixture
+def queue() -> Iterator[Fleet]:
+    with fleet() as made:
+        yield made
+
+
+def test_three_tasks_are_carried_out_by_two_slots(queue: Fleet) -> None:
+    before = checkout(queue.project)
+    said = queue.queue("add", *map(queue.task_file, "abc"))
+    *ids, advice = said.splitlines()
+    assert advice == "No worker is running. Start one: quintet worker --slots 2"
+    rows = queue.listed()
+    assert list(rows) == ids
+    assert {(row["status"], row["reason"]) for row in rows.values()} == {
+        ("waiting", "waits for a worker; none is running")
+    }
+    worker = queue.worker("--slots", "2", "--name", "desk")
+    tasks = [queue.until_status(one, TaskStatus.PASSED) for one in ids]
+    assert [task.outcome.branch for task in tasks if task.outcome] == [f"quintet/{one}" for one in ids]
+    assert sorted(branches(queue.project)) == sorted(f"quintet/{one}" for one in ids)
+    assert checkout(queue.project) == before
+    for task in tasks:
+        assert task.outcome
+        assert queue.project.git("rev-parse", task.outcome.branch) == task.outcome.commit
+        assert queue.project.git("show", f"{task.outcome.branch}:built.txt") == "done"
+    output = queue.end_worker(worker)
+    assert output.count("starts in slot") == 3
+    assert children_in(queue.project.root) == []
+    assert json.loads(queue.call("workers", "--json").stdout) == []
+
+
+def test_a_killed_slot_goes_on_with_its_task(queue: Fleet) -> None:
+    queue.project.script(building_story(think=1.0))
+    task = queue.add("a")
+    queue.worker("--name", "desk")
+    begun = queue.until(lambda: (found := queue.task(task).progress).agent == PEER_ANALYST.name and found)
+    killed = queue.until(lambda: children_in(queue.project.root, "slot"))
+    os.kill(killed[0], signal.SIGKILL)
+    ended = queue.until_status(task, TaskStatus.PASSED)
+    assert ended.outcome
+    assert (ended.outcome.run, ended.takeovers) == (begun.run, 1)
+    assert queue.project.git("show", f"{ended.branch}:built.txt") == "done"
+
+
+def test_a_worker_that_ends_gives_its_task_back_and_the_next_goes_on(queue: Fleet) -> None:
+    queue.project.script(building_story(think=1.0))
+    task = queue.add("a")
+    first = queue.worker("--name", "desk")
+    run = queue.until(lambda: (found := queue.task(task).progress).agent == PEER_ANALYST.name and found.run)
+    assert "its tasks go on elsewhere or later" in queue.end_worker(first)
+    given_back = queue.task(task)
+    assert (given_back.status, given_back.place, given_back.takeovers) == (TaskStatus.WAITING, "waiting", 0)
+    assert children_in(queue.project.root) == []
+    queue.worker("--name", "attic")
+    queue.until(lambda: queue.task(task).status is TaskStatus.RUNNING and queue.task(task).progress.agent)
+    assert "is cancelled; attic stops it within seconds" in queue.queue("cancel", task)
+    queue.until(lambda: not children_in(queue.project.root, "run_task"))
+    assert queue.listed()[task]["status"] == "cancelled"
+    assert "goes on where it was" in queue.queue("retry", task)
+    ended = queue.until_status(task, TaskStatus.PASSED)
+    assert ended.outcome
+    assert ended.outcome.run == run
+
+
+def test_what_keeps_a_task_from_its_end_is_told_and_a_failed_one_begins_anew(queue: Fleet) -> None:
+    parked = queue.add("a", WORKSPACE_SETUP="echo no compiler here; exit 3")
+    failed = queue.add("b", VERIFY_CMD="echo not yet; exit 1", MAX_ROUNDS="1", RED_FIRST="off")
+    later = queue.add("c", Wish(after=[failed]))
+    queue.worker("--slots", "2", "--name", "desk")
+    queue.until_status(parked, TaskStatus.PARKED)
+    queue.until_status(failed, TaskStatus.FAILED)
+    rows = queue.listed()
+    assert rows[parked]["reason"] == (
+        "parked: the setup command failed (exit code 3): echo no compiler here; exit 3: no compiler here"
+    )
+    assert (rows[failed]["verdict"], rows[failed]["branch"]) == ("FAIL", f"quintet/{failed}")
+    assert rows[later]["reason"] == f"waits for the PASS of {failed}, which is failed"
+    assert "begins anew (attempt 2)" in queue.queue("retry", failed)
+    again = queue.until(lambda: (found := queue.task(failed)).status is TaskStatus.FAILED and found)
+    assert again.outcome
+    assert again.outcome.branch == f"quintet/{failed}-try2"
+
+
+def test_the_same_task_at_the_same_commit_is_one_task(queue: Fleet) -> None:
+    first = queue.add("a")
+    assert f"{first} is in the queue already" in queue.queue("add", queue.task_file("a"))
+    queue.project.git("commit", "--quiet", "--allow-empty", "--message", "Go on")
+    assert queue.add("a") != first

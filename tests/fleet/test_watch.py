@@ -1,0 +1,38 @@
+"""Which slots are silent: by the watcher's own clock, and never right after the database was away."""
+
+from quintet.fleet.tasks import QueuedTask, TaskStatus
+from quintet.fleet.worker import Watch
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def running(name: str, mark: float, owner: str = "desk/1") -> QueuedTask:
+    place = f"slot {owner}"
+    return QueuedTask(id=name, title="", repository="", status=TaskStatus.RUNNING, owner=owner, place=place, mark=mark)
+
+
+def test_a_row_that_does_not_change_gets_older_by_the_own_clock() -> None:
+    clock = Clock()
+    watch = Watch(clock)
+    assert watch.unchanged([running("a", 5.0), running("b", 5.0)]) == {"a": 0.0, "b": 0.0}
+    clock.now = 100.0
+    assert watch.unchanged([running("a", 5.0), running("b", 6.0)]) == {"a": 100.0, "b": 0.0}
+    clock.now = 150.0
+    assert watch.unchanged([running("a", 5.0, owner="attic/1"), running("b", 6.0)]) == {"a": 0.0, "b": 50.0}
+
+
+def test_a_row_that_was_gone_and_one_after_an_outage_begin_anew() -> None:
+    clock = Clock()
+    watch = Watch(clock)
+    watch.unchanged([running("a", 5.0), running("b", 5.0)])
+    clock.now = 100.0
+    watch.unchanged([running("b", 5.0)])
+    assert watch.unchanged([running("a", 5.0)]) == {"a": 0.0}
+    clock.now = 200.0
+    watch.forget()
+    assert watch.unchanged([running("a", 5.0)]) == {"a": 0.0}
