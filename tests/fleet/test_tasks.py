@@ -52,15 +52,17 @@ def test_the_settings_of_a_project_come_out_as_they_went_in(tmp_path: Path) -> N
         "limits": {"max_rounds": 3, "max_limit_wait": 5},
         "prompts_dir": "texts",
         "state_file": "elsewhere.json",
-        "queue": {"url": "postgresql://anna:secret@db/q", "push_failed": True},
+        "queue": {"url": "postgresql://anna:hunter2@db/q", "push_failed": True},
         "agents": {"tester": {"model": "small", "args": ["--fast"]}},
         "prices": {"claude_code": {"input": 1, "output": 2}},
     }
     (project / "quintet.json").write_text(json.dumps(document))
     spec = spec_of(project)
-    assert "secret" not in spec.model_dump_json()
+    assert "hunter2" not in spec.model_dump_json()
     assert str(tmp_path) not in json.dumps(spec.settings)
-    settings = load_task_settings(TaskSpec.model_validate_json(spec.model_dump_json()), "t-1", 1, elsewhere).settings
+    settings = load_task_settings(
+        TaskSpec.model_validate_json(spec.model_dump_json()), "t-1", 1, elsewhere, {}
+    ).settings
     assert (settings.wd, settings.prompt, settings.max_rounds) == (elsewhere, TASK, 3)
     assert (settings.agents["tester"].model, settings.agents["tester"].args) == ("small", ("--fast",))
     assert {agent.provider for agent in settings.agents.values()} == {"claude_code"}

@@ -2,35 +2,34 @@
 
 import json
 import os
-import shutil
 import socket
 from pathlib import Path
 
 import click
 
 from quintet.cli.queue import open_queue
-from quintet.config import load_settings
+from quintet.config import Settings, load_settings
 from quintet.errors import QueueError
 from quintet.fleet.choosing import Worker
 from quintet.fleet.listing import worker_json, worker_lines
 from quintet.fleet.worker import WorkerProcess
 from quintet.program import program
 from quintet.prose import hanging
-from quintet.providers.programs import version_of
-from quintet.providers.registry import REGISTERED, find_provider
+from quintet.providers.scripted import SCRIPTED
+from quintet.setup.providers import list_providers
 
 
 def work(slots: int, name: str, labels: tuple[str, ...], accounts: str) -> int:
     """Take tasks until a signal comes."""
-    settings = load_settings(None, os.environ, {}, Path.cwd()).settings
+    loaded = load_settings(None, os.environ, {}, Path.cwd())
     worker = Worker(
         name=_name(name),
         slots=slots,
         labels=tuple(dict.fromkeys(labels)),
         accounts=tuple(part.strip() for part in accounts.split(",") if part.strip()),
-        providers=_providers(),
+        providers=_providers(loaded.settings),
     )
-    return WorkerProcess(settings, worker, click.echo).run()
+    return WorkerProcess(loaded, worker, click.echo).run()
 
 
 def _name(given: str) -> str:
@@ -40,18 +39,10 @@ def _name(given: str) -> str:
     return name
 
 
-def _providers() -> dict[str, str]:
-    """The agent CLIs that are installed here, with their versions."""
-    found = {}
-    for name in REGISTERED:
-        provider = find_provider(name)
-        if provider is None:
-            continue
-        program_name = provider.registration.program
-        path = shutil.which(program_name) if program_name else ""
-        if path is not None:
-            found[name] = ".".join(map(str, version_of(path, os.environ))) if path else ""
-    return found
+def _providers(settings: Settings) -> dict[str, str]:
+    """The agent CLIs that are installed here, with their versions and logins."""
+    found = (one for one in list_providers(os.environ, settings) if one.program or one.name == SCRIPTED.name)
+    return {one.name: " ".join(filter(None, (one.version, one.login))) for one in found}
 
 
 def list_workers(as_json: bool = False) -> None:

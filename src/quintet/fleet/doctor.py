@@ -25,7 +25,7 @@ def examine_queue(settings: Settings, env: Mapping[str, str]) -> Iterator[Doctor
         yield ok("database", f"{database.name}, format {FORMAT}")
         yield _repository(settings, database)
         yield _workers(settings, database)
-    yield from check_agents(env, {agent.provider for agent in settings.agents.values()})
+    yield from check_agents(env, settings)
 
 
 def _repository(settings: Settings, database: Database) -> DoctorFinding:

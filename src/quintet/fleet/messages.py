@@ -10,11 +10,11 @@ CONFIRMED: Final = b"ok\n"
 """the slot still has the task; without this word for a while the process of the run stops"""
 
 
-class _Message(BaseModel):
+class _SlotMessage(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-class Order(_Message):
+class Order(_SlotMessage):
     """What the process of a run is started with."""
 
     task: str
@@ -25,11 +25,12 @@ class Order(_Message):
     """seconds without a word of the slot after which the run stops"""
     tree: str = ""
     """the clone that it works in; empty where it makes a worktree of a local repository"""
-    sealed: str = ""
-    """the folder that checkpoints take the records from; empty without checkpoints"""
+    makes_checkpoints: bool = False
+    providers: dict[str, dict[str, Any]] = {}
+    """agents that the settings of the machine define"""
 
 
-class Moved(_Message):
+class Moved(_SlotMessage):
     """How far the run has come."""
 
     kind: Literal["moved"] = "moved"
@@ -41,14 +42,14 @@ class Moved(_Message):
     cost: float = 0.0
 
 
-class CheckpointMade(_Message):
+class CheckpointMade(_SlotMessage):
     """A checkpoint was made, and can be pushed."""
 
     kind: Literal["saved"] = "saved"
     commit: str
 
 
-class RunEnded(_Message):
+class RunEnded(_SlotMessage):
     """The run has ended with a verdict."""
 
     kind: Literal["ended"] = "ended"
@@ -60,7 +61,7 @@ class RunEnded(_Message):
     cost: float = 0.0
 
 
-class RunHalted(_Message):
+class RunHalted(_SlotMessage):
     """The run has stopped before its end, and can go on later."""
 
     kind: Literal["halted"] = "halted"

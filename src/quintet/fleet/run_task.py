@@ -89,11 +89,11 @@ def _in_its_tree(order: Order) -> Loaded:
     if order.tree:
         tree = Path(order.tree) / spec.folder
         _adopt(Path(order.tree) / RECORDS, tree)
-        loaded = load_task_settings(spec, order.task, order.attempt, tree)
+        loaded = load_task_settings(spec, order.task, order.attempt, tree, order.providers)
         branch = git.run(tree, "symbolic-ref", "--short", "HEAD").text
         settings = replace(loaded.settings, chosen=Workspace(tree, tree, branch), state_file=tree / STATE_FILE)
         return replace(loaded, settings=settings)
-    loaded = load_task_settings(spec, order.task, order.attempt, Path(spec.repository) / spec.folder)
+    loaded = load_task_settings(spec, order.task, order.attempt, Path(spec.repository) / spec.folder, order.providers)
     settings = loaded.settings
     same = re.compile(rf"{re.escape(settings.workspace_branch)}(-\d+)?")
     found = [one for one in worktrees_of(settings.wd) if one.stage is Stage.READY and same.fullmatch(one.branch)]
@@ -172,7 +172,7 @@ class _Listener:
         self._tell(self._moved)
 
     def _checkpoint(self) -> None:
-        if self._order.sealed:
+        if self._order.makes_checkpoints:
             self._tell(CheckpointMade(commit=make_checkpoint(Path(self._order.tree), self._moved.run)))
 
     def _limit_reached(self, until: str, text: str) -> None:

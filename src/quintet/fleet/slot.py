@@ -16,7 +16,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
-from typing import Final, NoReturn, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -52,6 +52,8 @@ class SlotOrder(BaseModel):
     number: int
     machine: str
     lease: float
+    providers: dict[str, dict[str, Any]] = {}
+    """agents that the settings of this machine define; they may hold secrets, so that no task carries them"""
 
     @property
     def name(self) -> str:
@@ -171,15 +173,15 @@ class _Carrying:
         """Start the process of the run, and stay with it until it ends; None where it died without a word."""
         files.make_folder(self._log.parent)
         clone = self._clone
-        seals = clone is not None and self._spec.settings.get("queue", {}).get("checkpoints", True)
         order = Order(
             task=self._id,
             attempt=task.attempt,
             title=task.title,
             spec=self._spec,
             patience=self._order.patience,
+            providers=self._order.providers,
             tree=str(clone.top) if clone else "",
-            sealed="yes" if seals else "",
+            makes_checkpoints=self._makes_checkpoints,
         )
         handle = files.open_to_keep(self._log)
         os.lseek(handle, 0, os.SEEK_END)
@@ -296,6 +298,10 @@ class _Carrying:
 
     # -- the remote
 
+    @property
+    def _makes_checkpoints(self) -> bool:
+        return self._clone is not None and self._spec.settings.get("queue", {}).get("checkpoints", True) is not False
+
     def _push_checkpoint(self) -> None:
         """Push the last checkpoint; where the remote is away for longer than the lease, give the task up."""
         if self._clone is None:
@@ -314,7 +320,7 @@ class _Carrying:
 
     def _push_last(self) -> None:
         """Make and push a checkpoint of how the run was left."""
-        if self._clone and self._progress.run and self._spec.settings.get("queue", {}).get("checkpoints", True):
+        if self._clone and self._progress.run and self._makes_checkpoints:
             with suppress(GitError):
                 self._clone.push(make_checkpoint(self._clone.top, self._progress.run))
 
@@ -333,10 +339,9 @@ class _Carrying:
         clone = self._clone
         if clone is None:
             return outcome
-        queue_settings = self._spec.settings.get("queue", {})
-        sealed = make_checkpoint(clone.top, ended.run) if queue_settings.get("checkpoints", True) else ""
+        sealed = make_checkpoint(clone.top, ended.run) if self._makes_checkpoints else ""
         branch = clone.branch if ended.verdict == "PASS" else f"quintet/failed/{clone.name}"
-        if ended.verdict != "PASS" and not queue_settings.get("push_failed", False):
+        if ended.verdict != "PASS" and not self._spec.settings.get("queue", {}).get("push_failed", False):
             branch = ""
         commit = work_commit(clone.top, f"Quintet: {task.title[:72]}")
         outcome = outcome.model_copy(update={"branch": branch, "commit": commit})

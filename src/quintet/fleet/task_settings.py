@@ -1,6 +1,7 @@
 """The settings of a task: taken from the project when it is added, and read on the machine that carries it out."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +19,7 @@ _OF_THE_QUEUE: Final = ("queue_checkpoints", "queue_push_failed")
 _LEFT_OUT: Final = (
     *("prompts_dir", "state_file", "resume", "cleanup_on_exit", "workspace_mode", "workspace_base"),
     *("workspace_branch", "workspace_dir", "workspace_with_changes", "max_limit_wait", "progress_seconds"),
+    "notify_secret_file",
     *(row.name for row in TABLE if row.name.startswith("queue_") and row.name not in _OF_THE_QUEUE),
 )
 """what belongs to a machine, or is as the queue needs it"""
@@ -42,11 +44,16 @@ def own_prompt_texts(folder: str) -> dict[str, str]:
     return {name: path.read_text(encoding="utf-8") for name, path in paths.items() if path.is_file()}
 
 
-def load_task_settings(spec: TaskSpec, task_id: str, attempt: int, wd: Path) -> Loaded:
-    """The settings of a task on this machine, for a run in a folder that is a project or becomes one."""
+def load_task_settings(
+    spec: TaskSpec, task_id: str, attempt: int, wd: Path, providers: Mapping[str, Mapping[str, Any]]
+) -> Loaded:
+    """The settings of a task on this machine, for a run in a folder that is a project or becomes one.
+
+    `providers` are agents that the settings of this machine define.
+    """
     folder = fleet_folder() / "tasks" / task_id
     files.make_folder(folder)
-    document: dict[str, Any] = {"prompt": spec.text, "cleanup_on_exit": True}
+    document: dict[str, Any] = {"prompt": spec.text, "cleanup_on_exit": True, "providers": dict(providers)}
     if spec.prompt_texts:
         files.make_folder(folder / "prompts")
         for name, text in spec.prompt_texts.items():

@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Final
 
 from quintet import __version__
-from quintet.config import Settings
+from quintet.config.load import Loaded, settings_to_keep
 from quintet.errors import DatabaseAway, QueueError
 from quintet.fleet.choosing import SLOT, Situation, Worker, choose
 from quintet.fleet.database import WAITING, Database
@@ -104,8 +104,8 @@ class Watch:
 class WorkerProcess:
     """The main process of a worker."""
 
-    def __init__(self, settings: Settings, worker: Worker, tell: Tell) -> None:
-        self._settings, self._tell = settings, tell
+    def __init__(self, loaded: Loaded, worker: Worker, tell: Tell) -> None:
+        self._settings, self._tell = (settings := loaded.settings), tell
         self._database = Database(settings.queue_url)
         self._worker = worker.model_copy(
             update={"machine": machine_id(), "host": socket.gethostname(), "version": __version__}
@@ -117,6 +117,7 @@ class WorkerProcess:
                 number=number,
                 machine=self._worker.machine,
                 lease=settings.queue_lease,
+                providers={name: dict(parts) for name, parts in settings_to_keep(loaded).providers.items()},
             )
             for number in range(1, worker.slots + 1)
         )
