@@ -58,6 +58,23 @@ def new_command() -> None:
     """Write a task file from one line that says what you want."""
 
 
+@click.command("draft")
+@click.argument("wish", nargs=-1)
+@click.option("--from", "source", type=FILE, metavar="FILE", help="A file with notes on what you want.")
+@click.option(
+    "--issue", default="", metavar="NUMBER", help="An issue of the repository's tracker, read with gh or glab."
+)
+@click.option("--output", type=FILE, metavar="TASK.md", help="By default a file in tasks/.")
+@wd_option
+@runs("draft:draft")
+def draft_command() -> None:
+    """Let the analyst's agent explore the project and write a task file for WISH.
+
+    Without a wish it is read from standard input. The agent changes nothing in the project. What it could not know
+    stays a blank, which keeps a run from starting.
+    """
+
+
 @click.command("lint")
 @click.argument("task_file", metavar="TASK.md", type=FILE)
 @json_option
@@ -545,7 +562,7 @@ def providers_command() -> None:
 
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
-    "First steps": (init_command, new_command, lint_command, doctor_command, demo_command),
+    "First steps": (init_command, new_command, draft_command, lint_command, doctor_command, demo_command),
     "A run": (
         run_command,
         status_command,

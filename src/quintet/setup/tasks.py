@@ -1,6 +1,7 @@
 """Writes new task files, from the project's own template or the shipped one."""
 
 from importlib import resources
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -30,11 +31,22 @@ def new_task(sentence: str, wd: Path, path: Path | None = None) -> Path:
         raise TaskError(f"{template}: cannot be read; correct or remove it") from None
     if SLOT not in text:
         raise TaskError(f"{template}: has no {SLOT}, where the task's first line belongs; add it or remove the file")
-    target = path or wd / FOLDER / f"{slug(sentence)}.md"
+    return write_task(text.replace(SLOT, sentence), sentence, wd, path)
+
+
+def free_task_path(title: str, wd: Path) -> Path:
+    """A name in the project's folder of tasks that no file has."""
+    names = (f"{slug(title) or 'task'}{f'-{number}' if number > 1 else ''}.md" for number in count(1))
+    return next(path for name in names if not (path := wd / FOLDER / name).exists())
+
+
+def write_task(text: str, title: str, wd: Path, path: Path | None = None) -> Path:
+    """Write a new task file, by default in the project's folder of tasks; an older one stays."""
+    target = path or wd / FOLDER / f"{slug(title) or 'task'}.md"
     if target.suffix.lower() not in TASK_SUFFIXES:
         raise TaskError(f"{target}: the name of a task file ends in {', '.join(TASK_SUFFIXES)}")
     try:
-        files.write_new(target, text.replace(SLOT, sentence), None if path else wd, private=False)
+        files.write_new(target, text, None if path else wd, private=False)
     except FileExistsError:
         raise TaskError(f"{target}: exists already; choose another name with --output") from None
     except OSError as error:

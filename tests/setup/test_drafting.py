@@ -1,0 +1,122 @@
+"""`quintet draft` with the scripted agent in real tmux, and stand-ins for gh."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quintet.roles import ANALYST
+from tests.watch.scripted import Scripted, scripted
+
+TASK = """\
+*** ORIGINAL EXPLORE SUMMARY ***
+Greet people by their name
+
+What is there now: greet.sh prints one line and knows no names.
+P1: greet.sh NAME greets that person.
+
+*** SCENARIO TEST ***
+Run: sh greet.sh Ann
+Expected: it prints Hello, Ann
+
+```verify
+sh greet.sh Ann | grep -q "Hello, Ann"
+```
+"""
+
+
+def writing(text: str, *before: dict[str, Any]) -> dict[str, Any]:
+    return {ANALYST.name: [[*before, {"save_prompt": "../prompt.txt"}, {"reply": text}]]}
+
+
+@pytest.fixture
+def project() -> Iterator[Scripted]:
+    with scripted(writing(TASK)) as made:
+        made.git("init", "--quiet")
+        (made.wd / "greet.sh").write_text("echo Hello\n")
+        made.git("add", ".")
+        made.git("-c", "user.name=A", "-c", "user.email=a@example.invalid", "commit", "--quiet", "-m", "first")
+        yield made
+
+
+def test_a_draft_is_written_checked_and_can_be_started(project: Scripted) -> None:
+    code, said = project.call("draft", "greet", "people")
+    assert code == 0, said
+    path = project.wd / "tasks" / "greet-people-by-their-name.md"
+    assert path.read_text() == TASK
+    assert "Written: tasks/greet-people-by-their-name.md" in said
+    assert "warning" not in said
+    prompt = (project.root / "prompt.txt").read_text()
+    assert "THE WISH\ngreet people\n" in prompt
+    assert project.call("lint", str(path))[0] == 0
+    assert project.call("run", str(path), "--dry-run")[0] == 0
+    assert "No terminals" in project.call("ps")[1], "its terminal has ended with it"
+
+
+def test_a_check_that_succeeds_today_and_a_missing_one_are_told(project: Scripted) -> None:
+    project.script(writing(TASK.replace("Hello, Ann", "Hello")))
+    assert "verify block 1 succeeds today" in project.call("draft", "x")[1]
+    project.script(writing(TASK.partition("```")[0].replace("their name", "theirs")))
+    assert "it has no verify block" in project.call("draft", "x")[1]
+
+
+def test_a_blank_keeps_a_run_from_starting(project: Scripted) -> None:
+    project.script(writing(TASK.replace("P1: greet.sh", "P1: <<fill in: which greeting?>> greet.sh")))
+    code, said = project.call("draft", "greet")
+    assert code == 0
+    assert "error: a blank of the template is left: <<fill in: which greeting?>>" in said
+    assert "fill in its blanks" in said
+    refused = project.call("run", "tasks/greet-people-by-their-name.md")
+    assert refused[0] == 1
+
+
+def test_what_the_agent_changes_in_the_project_is_undone(project: Scripted) -> None:
+    project.script(writing(TASK, {"run": "echo broken > greet.sh; echo new > new.txt"}))
+    code, said = project.call("draft", "greet")
+    assert code == 0, said
+    assert (project.wd / "greet.sh").read_text() == "echo Hello\n"
+    assert not (project.wd / "new.txt").exists()
+    assert "2 changes of the agent to the project undone; kept as " in said
+
+
+def test_notes_an_issue_and_standard_input_are_wishes_too(project: Scripted, tmp_path: Path) -> None:
+    (tmp_path / "gh").write_text('#!/bin/sh\necho "title: issue $3"\n')
+    (tmp_path / "gh").chmod(0o755)
+    (project.wd / "notes.md").write_text("my notes\n")
+    for options, wish in ((("--from", "notes.md"), "my notes"), (("--issue", "#123"), "title: issue 123")):
+        path = f"{tmp_path}{os.pathsep}{project.env['PATH']}"
+        code, said = project.call("draft", *options, "--output", f"{wish.split()[0].strip(':')}.md", PATH=path)
+        assert code == 0, said
+        assert f"THE WISH\n{wish}\n" in (project.root / "prompt.txt").read_text()
+
+
+def test_bad_input_is_one_line(project: Scripted) -> None:
+    for options, line in (
+        ((), "there is no wish"),
+        (("a", "--from", "x.md"), "name one wish"),
+        (("--from", "x.md"), "x.md: cannot be read (No such file or directory)"),
+        (("--issue", "7"), "issue 7 cannot be read: "),
+    ):
+        code, said = project.call("draft", *options, PATH="/usr/bin:/bin")
+        assert code == 1
+        assert line in said
+        assert "Traceback" not in said
+    (project.wd / "there.md").write_text("mine")
+    code, said = project.call("draft", "greet", "--output", "there.md")
+    assert (code, "there.md: exists already; choose another name with --output" in said) == (1, True)
+
+
+def test_a_second_draft_of_the_same_name_gets_a_number(project: Scripted) -> None:
+    for name in ("greet-people-by-their-name.md", "greet-people-by-their-name-2.md"):
+        assert f"Written: tasks/{name}" in project.call("draft", "greet")[1]
+
+
+def test_an_agent_that_writes_nothing_is_one_line(project: Scripted) -> None:
+    project.script({ANALYST.name: [[{"say": "no"}]]})
+    code, said = project.call("draft", "greet")
+    assert (code, "there is no draft: it wrote none" in said) == (1, True)
+    project.script({ANALYST.name: [[{"crash": True}]]})
+    code, said = project.call("draft", "greet")
+    assert (code, "the agent has ended" in said) == (1, True)
