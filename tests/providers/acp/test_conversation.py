@@ -145,6 +145,18 @@ def test_a_permission_with_no_option_that_allows_is_rejected_and_one_without_opt
     assert outcomes == [{"outcome": "selected", "optionId": "no"}, *[{"outcome": "cancelled"}] * 2]
 
 
+def test_a_turn_that_was_cancelled_is_interrupted_whatever_the_agent_calls_that(tmp_path: Path) -> None:
+    talk = Talk(tmp_path).open()
+    for result in ({"stopReason": "end_turn"}, {"stopReason": "tired"}, {"stopReason": "cancelled"}):
+        talk.conversation.prompt("x", SERVER)
+        prompt = talk.sent[-1]["id"]
+        talk.update("agent_message_chunk", content={"type": "text", "text": "half"})
+        talk.conversation.cancel()
+        talk.say({"id": prompt, "result": result})
+    ends = [event for event in read_events(talk.path) if event["event"] == "end"]
+    assert [(end["stop"], end["failed"]["kind"]) for end in ends] == [("cancelled", "interrupted")] * 3
+
+
 def test_a_permission_that_comes_after_the_cancel_is_cancelled(tmp_path: Path) -> None:
     talk = Talk(tmp_path).open()
     talk.conversation.prompt("x", SERVER)

@@ -201,8 +201,8 @@ class RunningTurn:
         """How the turn ended, by the answer to its prompt."""
         usage, self.before = turn_tokens(self.rules.usage, response.result, self._chunks, self.before)
         stop = "error" if response.error else text_in(response.result, "stopReason")
-        if cancelled and response.error:
-            stop = "cancelled"
+        if cancelled:
+            stop = "cancelled"  # some answer with an error then, or as if the turn had ended by itself
         elif response.error:
             return TurnEnd(stop, self._own_words, usage, error_failure(response.error, at))
         failed = stop_failure(stop, at) or self._hidden_failure(usage, at)
