@@ -5,6 +5,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
+# Tests start hundreds of programs, and each would compile what it loads.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup tmux bubblewrap chromium demo unit test check dist wheel-test browser e2e soak-real chaos trust fuzz load bench bench-peers screenshots clean
 

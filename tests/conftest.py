@@ -1,9 +1,12 @@
 """The options `--scenarios` and `--unit`, and a state directory for each test."""
 
 import gc
+import itertools
+import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 from hypothesis import settings as hypothesis_settings
@@ -15,6 +18,9 @@ hypothesis_settings.register_profile("unit", max_examples=5, deadline=None)
 hypothesis_settings.register_profile("test", max_examples=50, deadline=None)
 hypothesis_settings.register_profile("fuzz", max_examples=500, deadline=None)
 hypothesis_settings.load_profile("test")
+
+MEMORY: Final = Path("/dev/shm")
+"""a file system without a disk, where there is one: to make and remove thousands of folders on a disk takes seconds"""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -30,17 +36,24 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     return 0
 
 
-@pytest.fixture(autouse=True)
-def state_directory(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let no test write into the user's own state directory; the path is short enough for a socket."""
+@pytest.fixture(scope="session")
+def state_directories() -> Iterator[Iterator[Path]]:
+    """Paths for the state directories of tests, short enough for a socket; most tests need none, so none is made."""
     with tempfile.TemporaryDirectory(prefix="q-", ignore_cleanup_errors=True) as folder:
-        monkeypatch.setenv("XDG_STATE_HOME", folder)
-        yield
+        yield (Path(folder) / str(number) for number in itertools.count())
+
+
+@pytest.fixture(autouse=True)
+def state_directory(state_directories: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no test write into the user's own state directory."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(next(state_directories)))
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--unit"):
         hypothesis_settings.load_profile("unit")
+        if os.access(MEMORY, os.W_OK):
+            tempfile.tempdir = str(MEMORY)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -53,7 +66,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Do not even import what is not in the fast lane."""
-    if not config.getoption("--unit") or not collection_path.match("test_*.py") or in_fast_lane(collection_path):
+    """Do not even import what is not in the fast lane, nor the conftest of a folder in which nothing is."""
+    if not config.getoption("--unit"):
         return None
-    return True
+    modules = collection_path.rglob("test_*.py") if collection_path.is_dir() else [collection_path]
+    return None if any(module.match("test_*.py") and in_fast_lane(module) for module in modules) else True

@@ -42,7 +42,7 @@ def _imported(path: Path) -> frozenset[str]:
     """The names of all modules that a file may import; of `from a import b` both `a` and `a.b`."""
 
     def names() -> Iterator[str]:
-        for node in ast.walk(ast.parse(path.read_bytes())):
+        for node in _statements(ast.parse(path.read_bytes())):
             if isinstance(node, ast.Import):
                 yield from (alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module:
@@ -50,6 +50,15 @@ def _imported(path: Path) -> frozenset[str]:
                 yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
     return frozenset(names())
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """All statements below a node; expressions, most of a tree, are not looked into."""
+    for _, value in ast.iter_fields(node):
+        for child in value if isinstance(value, list) else ():
+            if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
+                yield child
+                yield from _statements(child)
 
 
 def forbid_processes_and_sockets() -> None:

@@ -3,11 +3,15 @@
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
+from subprocess import PIPE
 
+import psutil
 import pytest
 
-from tests.stub.preloaded import COMMAND, start
+from tests.stub.preloaded import COMMAND, ROOT, start
+from tests.stub.project import until
 
 
 @pytest.fixture
@@ -43,3 +47,29 @@ def test_it_can_be_ended(number: signal.Signals, code: int, env: dict[str, str],
         server.send_signal(number)
         assert server.wait(60) == code
         server.kill()  # of a process that has ended: nothing
+
+
+HARNESS = """
+import os, sys
+from pathlib import Path
+import httpx
+from tests.stub.preloaded import start
+server = start(["serve", "--port", "0"], dict(os.environ), Path.cwd(), with_errors=True)
+address = server.stdout.readline().split()[3]
+httpx.get(address)  # it has said all that it says at its start
+print(server.pid, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_it_ends_with_tests_that_are_killed(env: dict[str, str], tmp_path: Path) -> None:
+    search = {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    harness = subprocess.Popen(
+        [sys.executable, "-c", HARNESS], env=env | search, cwd=tmp_path, stdin=PIPE, stdout=PIPE, text=True
+    )
+    with harness:
+        assert harness.stdout is not None
+        server = int(harness.stdout.readline())
+        assert psutil.pid_exists(server)
+        harness.kill()
+    until(lambda: not psutil.pid_exists(server), "the end of the server")

@@ -78,9 +78,15 @@ def _name(path: Path) -> str:
 
 
 @cache
+def nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
+    """All nodes of a module, walked once for all rules."""
+    return tuple(ast.walk(tree))
+
+
+@cache
 def imports(tree: ast.Module) -> tuple[str, ...]:
     found: list[str] = []
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -144,7 +150,7 @@ def test_no_other_place_spells_a_role() -> None:
         f"{module}:{node.lineno} {node.value!r}"
         for module, tree in modules()
         if module != "quintet.roles"
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.Constant) and node.value in names
     ]
     assert spelled == []
@@ -158,8 +164,8 @@ FILE_NAMES = (
 
 def code_texts(tree: ast.Module) -> Iterator[ast.Constant]:
     """The texts in the code of a module, without its docstrings and those below attributes."""
-    notes = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    notes = {id(node.value) for node in nodes(tree) if isinstance(node, ast.Expr)}
+    for node in nodes(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in notes:
             yield node
 
@@ -202,10 +208,11 @@ def test_only_one_module_runs_git() -> None:
         f"{module}:{call.lineno}"
         for module, tree in modules()
         if module != "quintet.git"
-        for call in ast.walk(tree)
-        if isinstance(call, ast.Call) and ast.unparse(call.func) != "shlex.join"
+        for call in nodes(tree)
+        if isinstance(call, ast.Call)
         for given in call.args
         if isinstance(given, ast.List) and given.elts and ast.unparse(given.elts[0]) == "'git'"
+        if ast.unparse(call.func) != "shlex.join"
     ]
     assert commands == []
 
@@ -225,7 +232,7 @@ MAY_MAKE_FOLDERS = (*MAY_WRITE, "quintet.guard.", "quintet.server.state_folder")
 
 
 def writes(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Attribute) and node.attr in WRITES:
             if ast.unparse(node.value) not in ("files", "formatter"):  # ours, and the text of a help page
                 yield f"{node.lineno} {node.attr}"
@@ -251,7 +258,7 @@ def test_only_one_module_makes_folders() -> None:
         f"{module}:{node.lineno}"
         for module, tree in modules()
         if not module.startswith(MAY_MAKE_FOLDERS)
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.Attribute) and node.attr in ("mkdir", "makedirs")
     ]
     assert found == []

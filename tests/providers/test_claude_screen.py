@@ -44,12 +44,14 @@ def test_rates_of_the_releases() -> None:
 
 
 @pytest.mark.parametrize("mutation", [*mutations.LAYOUT, *mutations.CONTENT])
+@pytest.mark.slow
 def test_changes_do_not_mislead(mutation: Mutation) -> None:
     result = tally(read_screen, mutated(mutation))
     assert result.wrong <= UNDECIDABLE
 
 
 @pytest.mark.parametrize("mutation", [mutations.title_missing, mutations.command_missing, mutations.both_missing])
+@pytest.mark.slow
 def test_each_witness_may_be_missing(mutation: Mutation) -> None:
     result = tally(read_screen, mutated(mutation))
     assert not result.called_done

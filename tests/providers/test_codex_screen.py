@@ -79,6 +79,7 @@ def test_rates_of_the_older_releases_where_a_frame_can_decide() -> None:
 
 
 @pytest.mark.parametrize("mutation", [*mutations.LAYOUT, *mutations.CONTENT])
+@pytest.mark.slow
 def test_changes_do_not_mislead(mutation: Mutation) -> None:
     result = tally(read_screen, mutated(mutation))
     assert result.wrong <= UNDECIDABLE

@@ -9,11 +9,14 @@ import gc
 import importlib
 import json
 import os
+import select
 import selectors
+import signal
 import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -46,6 +49,8 @@ MODULES: Final = (
     "uvicorn.protocols.http.h11_impl",
 )
 """what commands load that tests start often"""
+SECONDS_TO_END: Final = 10.0
+"""what a command may take to end when the tests have ended"""
 _NUMBER: Final = struct.Struct("i")
 """a process id or an exit code"""
 
@@ -169,21 +174,23 @@ def _wait_for_command(requests: socket.socket) -> None:
         if not said:
             sys.exit()
         if os.fork() == 0:
-            requests.close()
-            return _become_command(socket.socket(fileno=fds[0]))
+            return _become_command(requests, socket.socket(fileno=fds[0]))
         os.close(fds[0])
 
 
-def _become_command(client: socket.socket) -> None:
+def _become_command(requests: socket.socket, client: socket.socket) -> None:
     """Take over what the command is given, and leave a process behind that tells the client how it ends."""
     _, streams, _, _ = socket.recv_fds(client, 1, 3)
     request = json.loads(b"".join(iter(lambda: client.recv(1 << 16), b"")))
     if pid := os.fork():
         for stream in streams:
             os.close(stream)
-        client.sendall(_NUMBER.pack(pid))
-        client.sendall(_NUMBER.pack(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])))
+        threading.Thread(target=_end_with_the_tests, args=(requests, pid), daemon=True).start()
+        with suppress(BrokenPipeError):
+            client.sendall(_NUMBER.pack(pid))
+            client.sendall(_NUMBER.pack(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])))
         os._exit(0)
+    requests.close()
     client.close()
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
@@ -197,13 +204,50 @@ def _become_command(client: socket.socket) -> None:
     sys.argv, sys.modules["__main__"] = request["argv"], program
 
 
+def _end_with_the_tests(requests: socket.socket, pid: int) -> None:
+    """End a command when the tests have ended, also by a kill: the other end of the connection is closed then."""
+    closed = select.poll()
+    closed.register(requests, 0)  # a hang-up is told whatever is asked for, and nothing else is
+    closed.poll()
+    os.kill(pid, signal.SIGTERM)
+    time.sleep(SECONDS_TO_END)
+    os.kill(pid, signal.SIGKILL)
+
+
+class _Exit:
+    """Ends a command after everything else that is done at its exit, without freeing one object after the other.
+
+    To free what a fork shares with its parent takes longer than a short command.
+    """
+
+    code = 1
+
+    def __init__(self) -> None:
+        atexit.register(self._end)  # the first that is registered is the last that is called
+
+    def run(self) -> None:
+        try:
+            main()
+            self.code = 0
+        except SystemExit as ended:
+            self.code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+            raise
+
+    def _end(self) -> None:
+        with suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(self.code)
+
+
 def _serve(number: int) -> None:
     """Load the modules, and be one command after the other."""
+    command = _Exit()
     for name in MODULES:
         importlib.import_module(name)
     gc.freeze()
     _wait_for_command(socket.socket(fileno=number))
-    main()
+    command.run()
 
 
 if __name__ == "__main__":
