@@ -15,7 +15,7 @@ from tests.fast_lane import forbid_processes_and_sockets, in_fast_lane
 from tests.scenarios import listing
 
 hypothesis_settings.register_profile("unit", max_examples=5, deadline=None)
-hypothesis_settings.register_profile("test", max_examples=50, deadline=None)
+hypothesis_settings.register_profile("test", max_examples=25, deadline=None)
 hypothesis_settings.register_profile("fuzz", max_examples=500, deadline=None)
 hypothesis_settings.load_profile("test")
 

@@ -7,7 +7,7 @@ from tools.loading.soak import FIGURES, Soak
 
 
 def test_runs_side_by_side_all_pass_and_leave_nothing() -> None:
-    cost = measure(3, think=0.0)  # it raises where a run does not pass, or leaves something behind
+    cost = measure(2, think=0.0)  # it raises where a run does not pass, or leaves something behind
     assert cost.own_cpu > 0
     assert cost.own_memory > cost.runs
     assert cost.agents_memory > 0

@@ -225,11 +225,12 @@ def _folder(path: Path, below: Path | None, *, private: bool = True, make: bool 
             path.mkdir(mode, parents=True, exist_ok=True)
         handle = os.open(base, _OPEN_FOLDER)
     try:
-        for name in names:
-            base /= name
-            with _naming(base):
+        for depth, name in enumerate(names, 1):
+            try:
                 handle, above = _enter(handle, name, mode if make else None), handle
-                os.close(above)
+            except OSError as error:
+                raise _named(error, base.joinpath(*names[:depth])) from error
+            os.close(above)
         yield handle
     finally:
         os.close(handle)
@@ -292,4 +293,8 @@ def _naming(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.filename is not None and str(error.filename).startswith("/"):
             raise
-        raise OSError(error.errno, error.strerror, str(path)) from error
+        raise _named(error, path) from error
+
+
+def _named(error: OSError, path: Path) -> OSError:
+    return OSError(error.errno, error.strerror, str(path))

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.stub.preloaded import start
+
 SECONDS = 120
 
 
@@ -44,7 +46,9 @@ class Desk:
         )
 
     def quintet(self, words: str) -> "subprocess.CompletedProcess[str]":
-        return self.sh(f"{sys.executable} -m quintet {words}")
+        process = start(words.split(), self.env, self.root)
+        out, err = process.communicate(timeout=SECONDS)
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import pytest
 from quintet.loop import journal
 from quintet.watch.runs.diff import diff_now, save_diff
 from quintet.watch.runs.folders import read_run
+from tests.stub.preloaded import start
 from tests.watch.events import at, finished, started, write
 
 RUN = "20260102-030405-abcdef"
@@ -51,10 +52,9 @@ class Project:
         save_diff(self.folder, diff_now(self.wd, read_run(self.folder)))
 
     def call(self, *words: str, **env: str) -> "subprocess.CompletedProcess[bytes]":
-        command = [sys.executable, "-m", "quintet", "diff", *words]
-        return subprocess.run(
-            command, cwd=self.wd, env=self.env | env, capture_output=True, check=False, timeout=DEADLINE
-        )
+        process = start(["diff", *words], self.env | env, self.wd)
+        out, err = process.communicate(timeout=DEADLINE)
+        return subprocess.CompletedProcess(process.args, process.returncode, out.encode(), err.encode())
 
     def in_terminal(self, *words: str, **env: str) -> tuple[int, bytes]:
         """The exit code, and what a terminal is sent."""

@@ -71,7 +71,7 @@ def a_reply_travels_in_any_prompt(text: str) -> None:
 def a_response_file_is_read_or_says_nothing(data: bytes) -> None:
     responses = Responses(RunRecord(FOLDER, "run"))
     responses.ensure_response_dir()
-    path = responses.response_path_for(ROLES[0])
+    path = responses.path_of(ROLES[0])
     path.write_bytes(data)
     text = responses.read(ROLES[0])
     assert text is None or text.encode("utf-8")

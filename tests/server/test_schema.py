@@ -4,6 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from hypothesis import settings
+
 from tests.server.rig import Rig
 
 CONFIG = """
@@ -21,13 +24,15 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 404, 409, 422]
 """
 
 
+@pytest.mark.hypothesis  # so that `make fuzz` runs it too, with more examples
 def test_the_server_keeps_its_word(rig: Rig) -> None:
+    examples = settings().max_examples // 5
     config = rig.root / "schemathesis.toml"
     config.write_text(CONFIG.format(token=rig.server.token, wd=rig.wd), encoding="utf-8")
     command = [str(Path(sys.executable).parent / "st"), "--config-file", str(config), "run", "--checks", "all"]
-    options = ["--max-examples", "10", "--seed", "1", "--exclude-path", "/events", "--request-timeout", "20"]
+    options = ["--max-examples", str(examples), "--seed", "1", "--exclude-path", "/events", "--request-timeout", "20"]
     done = subprocess.run(
         [*command, *options, f"{rig.server.url}/openapi.json"],
-        capture_output=True, text=True, check=False, cwd=rig.root, timeout=300,
+        capture_output=True, text=True, check=False, cwd=rig.root, timeout=60 * examples,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-6000:]

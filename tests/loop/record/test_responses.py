@@ -22,7 +22,7 @@ def responses(tmp_path: Path, request: pytest.FixtureRequest) -> Responses:
 
 def test_the_mapping(tmp_path: Path) -> None:
     names = {
-        role.output: Responses(RunRecord(tmp_path, "r")).response_path_for(role).name
+        role.output: Responses(RunRecord(tmp_path, "r")).path_of(role).name
         for role in (ANALYST, PEER_ANALYST, PROGRAMMER, PEER_PROGRAMMER, TESTER)
     }
     assert names == {
@@ -32,7 +32,7 @@ def test_the_mapping(tmp_path: Path) -> None:
         "programmer_review": "programmer_review.md",
         "tester": "test_result.md",
     }
-    assert Responses(RunRecord(tmp_path, "r")).response_path_for(TESTER).parent == tmp_path / ".tmp" / "agent-responses"
+    assert Responses(RunRecord(tmp_path, "r")).path_of(TESTER).parent == tmp_path / ".tmp" / "agent-responses"
 
 
 def test_the_directory_is_made_with_its_parents_and_ignores_itself(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_a_gitignore_that_was_torn_is_written_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["link", "dangling", "directory"])
 def test_what_is_no_file_makes_way_and_is_kept(responses: Responses, tmp_path: Path, kind: str) -> None:
-    path = responses.response_path_for(ANALYST)
+    path = responses.path_of(ANALYST)
     (tmp_path / "elsewhere").write_text("text")
     for number in (1, 2):
         if kind == "directory":
@@ -77,14 +77,14 @@ def test_what_is_no_file_makes_way_and_is_kept(responses: Responses, tmp_path: P
 
 def test_a_file_or_nothing_stays_where_it_is(responses: Responses) -> None:
     assert responses.clear_irregular(ANALYST) is None
-    responses.response_path_for(ANALYST).touch()
+    responses.path_of(ANALYST).touch()
     assert responses.clear_irregular(ANALYST) is None
-    assert responses.response_path_for(ANALYST).exists()
+    assert responses.path_of(ANALYST).exists()
 
 
 def test_at_the_end_late_responses_go_to_the_archive(responses: Responses) -> None:
-    responses.response_path_for(ANALYST).write_text("late")
-    responses.response_path_for(TESTER).write_text("later")
+    responses.path_of(ANALYST).write_text("late")
+    responses.path_of(TESTER).write_text("later")
     assert responses.sweep(7) == 9
     assert (responses.archive / "008-analyst-stale.md").read_text() == "late"
     assert (responses.archive / "009-tester-stale.md").read_text() == "later"
@@ -102,17 +102,17 @@ def test_no_stale_file_is_no_error(responses: Responses) -> None:
 
 
 def test_a_stale_file_is_moved_to_the_archive(responses: Responses) -> None:
-    responses.response_path_for(ANALYST).write_text("old")
+    responses.path_of(ANALYST).write_text("old")
     moved = responses.clear_stale_response(ANALYST, 7)
     assert moved == responses.archive / "007-analyst-stale.md"
     assert moved is not None
     assert moved.read_text() == "old"
-    assert not responses.response_path_for(ANALYST).exists()
+    assert not responses.path_of(ANALYST).exists()
 
 
 @pytest.mark.parametrize("kind", ["directory", "symlink", "dangling"])
 def test_whatever_is_in_the_way_is_moved(responses: Responses, kind: str, tmp_path: Path) -> None:
-    path, outside = responses.response_path_for(TESTER), tmp_path / "outside"
+    path, outside = responses.path_of(TESTER), tmp_path / "outside"
     if kind == "directory":
         (path / "inner").mkdir(parents=True)
     else:
@@ -128,7 +128,7 @@ def test_whatever_is_in_the_way_is_moved(responses: Responses, kind: str, tmp_pa
 
 def test_the_archive_may_be_gone(responses: Responses) -> None:
     responses.archive.rmdir()
-    responses.response_path_for(ANALYST).write_text("old")
+    responses.path_of(ANALYST).write_text("old")
     assert responses.clear_stale_response(ANALYST, 1)
     assert responses.keep(ANALYST, 2, "new").read_text() == "new"
 
@@ -145,22 +145,22 @@ def test_a_thousand_replies_keep_their_order(responses: Responses) -> None:
 
 
 def test_dropping_twice_is_no_error(responses: Responses) -> None:
-    responses.response_path_for(ANALYST).write_text("x")
+    responses.path_of(ANALYST).write_text("x")
     responses.drop(ANALYST)
     responses.drop(ANALYST)
-    assert not responses.response_path_for(ANALYST).exists()
+    assert not responses.path_of(ANALYST).exists()
 
 
 def test_file_time_is_the_clock_of_the_files(responses: Responses) -> None:
     before = responses.file_time(ANALYST)
-    path = responses.response_path_for(ANALYST)
+    path = responses.path_of(ANALYST)
     path.write_text("x")
     assert responses.look(ANALYST, before) is not None
     assert responses.look(ANALYST, path.stat().st_mtime_ns + 1) is None
 
 
 def test_a_look_tells_one_file_from_another(responses: Responses) -> None:
-    path = responses.response_path_for(ANALYST)
+    path = responses.path_of(ANALYST)
     path.write_text("one")
     first = responses.look(ANALYST, 0)
     assert responses.look(ANALYST, 0) == first
@@ -170,10 +170,10 @@ def test_a_look_tells_one_file_from_another(responses: Responses) -> None:
 
 def test_a_link_is_never_read(responses: Responses, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("secret")
-    responses.response_path_for(ANALYST).symlink_to(tmp_path / "secret")
+    responses.path_of(ANALYST).symlink_to(tmp_path / "secret")
     assert responses.look(ANALYST, 0) is None
     assert responses.read(ANALYST) is None
-    responses.response_path_for(TESTER).mkdir()
+    responses.path_of(TESTER).mkdir()
     assert responses.look(TESTER, 0) is None
 
 

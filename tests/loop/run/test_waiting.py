@@ -68,7 +68,7 @@ class Scene:
         self.store = store_in(self.wd, self.settings)
         self.events = self.store.events
         self.responses = self.store.responses
-        self.path = self.responses.response_path_for(ANALYST)
+        self.path = self.responses.path_of(ANALYST)
         ledgers = (TokenLedger(self.settings), ActionLedger(self.clock))
         self.waiter = ResponseWaiter(self.api, self.store, self.settings, self.clock, *ledgers)
 
@@ -122,7 +122,7 @@ def test_a_file_that_is_written_while_its_agent_is_at_rest_is_told(scene: Scene)
 
 def test_what_others_write_meanwhile_is_kept_and_told(scene: Scene) -> None:
     scene.api.status = changes((0, PROCESSING), (10, COMPLETED))
-    forged = scene.responses.response_path_for(TESTER)
+    forged = scene.responses.path_of(TESTER)
     scene.clock.at(3, lambda: forged.write_text("RESULT: PASS"))
     scene.clock.at(8, scene.write)
     scene.wait()

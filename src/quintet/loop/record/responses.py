@@ -7,6 +7,7 @@ import shutil
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Final
 
@@ -98,9 +99,14 @@ class Responses:
         """The folder that a role has as the `.tmp` of its work tree."""
         return role_tmp(self.record.run_id, role) if self.sandboxed else self.wd / TMP
 
-    def response_path_for(self, role: Role) -> Path:
+    def path_of(self, role: Role) -> Path:
         """Where the response of a role is found; a role in a sandbox knows the same file by its path in the tree."""
-        return self.tmp_of(role) / response_path_for(role, self.wd).relative_to(self.wd / TMP)
+        return self._paths[role]
+
+    @cached_property
+    def _paths(self) -> dict[Role, Path]:
+        in_tmp = {role: response_path_for(role, self.wd).relative_to(self.wd / TMP) for role in ROLES}
+        return {role: self.tmp_of(role) / path for role, path in in_tmp.items()}
 
     @property
     def _below(self) -> Path:
@@ -110,7 +116,7 @@ class Responses:
     @property
     def ready(self) -> bool:
         """Whether an agent could write its response now."""
-        folders = {self.response_path_for(role).parent for role in ROLES}
+        folders = {self.path_of(role).parent for role in ROLES}
         return all(files.is_folder(folder, self._below) for folder in folders)
 
     def ensure_response_dir(self) -> None:
@@ -121,13 +127,13 @@ class Responses:
             for role in ROLES:
                 if self.sandboxed:
                     _make_ignored(self.tmp_of(role), self._below)
-                files.make_folder(self.response_path_for(role).parent, self._below)
+                files.make_folder(self.path_of(role).parent, self._below)
         except OSError as error:
             raise RunError(f"{error.filename}: cannot be made ({error.strerror})") from None
 
     def clear_stale_response(self, role: Role, sequence: int) -> Path | None:
         """Move whatever is at a role's response path to the archive; the new path, or None where nothing was."""
-        path, name = self.response_path_for(role), f"{sequence:03d}-{role.output}-stale.md"
+        path, name = self.path_of(role), f"{sequence:03d}-{role.output}-stale.md"
         try:
             if files.look(path, self._below) is None:
                 return None
@@ -147,7 +153,7 @@ class Responses:
         What is no file and was in a sandbox stays in the record.
         """
         kept = self._kept_at(name)
-        files.move(self.response_path_for(role), kept, self._below)
+        files.move(self.path_of(role), kept, self._below)
         if not self.sandboxed:
             self.record.keep_copy(name)
         elif kept.is_symlink() or not kept.is_file():
@@ -166,7 +172,7 @@ class Responses:
     def clear_irregular(self, role: Role) -> Path | None:
         """Move a link or a directory at a role's response path out of the way of the file that belongs there."""
         with contextlib.suppress(OSError):
-            found = files.look(self.response_path_for(role), self._below)
+            found = files.look(self.path_of(role), self._below)
             if found and not stat.S_ISREG(found.st_mode):
                 return self._put_aside(role, f"{role.output}-irregular-{{}}")
         return None
@@ -174,7 +180,7 @@ class Responses:
     def put_aside(self, role: Role, sequence: int) -> Path | None:
         """Move what is at the response path of a role that nothing is asked of to the archive."""
         with contextlib.suppress(OSError):
-            if files.look(self.response_path_for(role), self._below):
+            if files.look(self.path_of(role), self._below):
                 return self._put_aside(role, f"{sequence:03d}-{role.output}-late-{{}}.md")
         return None
 
@@ -187,7 +193,7 @@ class Responses:
 
     def file_time(self, role: Role) -> int:
         """The present by the clock that stamps a role's files, which need not be ours."""
-        mark = self.response_path_for(role).parent / ".dispatch"
+        mark = self.path_of(role).parent / ".dispatch"
         try:
             files.write(mark, b"", self._below)
             return mark.lstat().st_mtime_ns
@@ -197,7 +203,7 @@ class Responses:
     def look(self, role: Role, since: int) -> Look | None:
         """A look at the response; None where there is none yet, or only an empty, older or irregular file."""
         try:
-            found = files.look(self.response_path_for(role), self._below)
+            found = files.look(self.path_of(role), self._below)
         except OSError:
             return None
         if found is None or not stat.S_ISREG(found.st_mode) or not found.st_size or found.st_mtime_ns < since:
@@ -207,7 +213,7 @@ class Responses:
     def read(self, role: Role) -> str | None:
         """The text of a response, of a long one its excerpt; None where it cannot be read or says nothing."""
         try:
-            with files.reading(self.response_path_for(role), self._below) as file:
+            with files.reading(self.path_of(role), self._below) as file:
                 text = excerpt(file)
                 return text if text.strip() or any(block.strip() for block in blocks(file)) else None
         except OSError:
@@ -217,7 +223,7 @@ class Responses:
         """Copy a long response to the archive as it is. The original stays until `drop`."""
         name = f"{sequence:03d}-{role.output}.md"
         try:
-            with files.reading(self.response_path_for(role), self._below) as file:
+            with files.reading(self.path_of(role), self._below) as file:
                 files.copy(file, self.record.folder / name)
             self.record.write_copy(name)
         except OSError as error:
@@ -268,4 +274,4 @@ class Responses:
     def drop(self, role: Role) -> None:
         """Remove a response that is safely in the state and in the archive."""
         with contextlib.suppress(OSError):
-            files.remove(self.response_path_for(role), self._below)
+            files.remove(self.path_of(role), self._below)

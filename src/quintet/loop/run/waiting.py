@@ -367,7 +367,7 @@ class _Wait:
 
     def _give_up(self) -> Reply:
         if self.settings.strict_file_handoff:
-            path = self.store.responses.response_path_for(self.request.role)
+            path = self.store.responses.path_of(self.request.role)
             raise NoResponse(f"{self._who()}: idle, and no response file at {path}")
         text = self.waiter.last_output(self.request.terminal_id)
         if not text.strip():
