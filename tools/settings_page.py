@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from quintet.config.describe import describe_allowed, describe_default, sections
-from quintet.config.table import AGENT_KINDS, AGENTS_KEY, CAO_PROVIDERS, Agent, Row
+from quintet.config.table import AGENT_KINDS, AGENTS_KEY, CAO_PROVIDERS, PROVIDER_KINDS, PROVIDERS_KEY, Agent, Row
 from quintet.roles import ROLES
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "settings.md"
@@ -14,6 +14,14 @@ MEANINGS: Final = {
     "profile": "the profile that it is started with (`quintet profiles list`)",
     "model": "the model; empty: the CLI's own choice",
     "args": "further arguments for the CLI, behind Quintet's own",
+}
+OWN_MEANINGS: Final = {
+    "command": "the program and its arguments; a path begins at the project",
+    "env": "variables that only this agent gets; `quintet config` shows their names only",
+    "mode": "the session mode in which it does not ask",
+    "model": "the model of roles that name none",
+    "instructions": "how the role's text reaches it: `first prompt` or `system prompt`",
+    "install": "the line that installs it, for `quintet doctor`",
 }
 HEAD: Final = """\
 # Settings
@@ -47,7 +55,7 @@ ENVIRONMENT: Final = """\
 
 def page() -> str:
     """The whole page."""
-    return "\n".join([HEAD, *_tables(), _agents(), ENVIRONMENT])
+    return "\n".join([HEAD, *_tables(), _agents(), _own_agents(), ENVIRONMENT])
 
 
 def _tables() -> Iterator[str]:
@@ -81,6 +89,17 @@ def _agents() -> str:
     rows.append("\nThe profiles: " + ", ".join(f"{role.name} `{role.profile}`" for role in ROLES) + ".\n")
     rows.append("With `api`, `provider` may also be one of that server's: " + _names(CAO_PROVIDERS) + ".\n")
     return "\n".join(rows)
+
+
+def _own_agents() -> str:
+    rows = [f"## Agents of your own, `{PROVIDERS_KEY}` in the config file\n"]
+    rows.append("A program that speaks the Agent Client Protocol can have a name here ([providers](providers.md)):\n")
+    example = '{"providers": {"my-agent": {"command": ["my-agent", "acp"]}}, "provider": "my-agent"}'
+    rows.append(f"```json\n{example}\n```\n\n| key | default | meaning |\n|---|---|---|")
+    defaults = {"command": "must be given", "instructions": "`first prompt`"}
+    for part in PROVIDER_KINDS:
+        rows.append(f"| `{PROVIDERS_KEY}.NAME.{part}` | {defaults.get(part, 'none')} | {OWN_MEANINGS[part]} |")
+    return "\n".join([*rows, ""])
 
 
 def _agent_default(part: str) -> str:

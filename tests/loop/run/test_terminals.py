@@ -9,7 +9,8 @@ import pytest
 
 from quintet.api.backend import LaunchOptions, TerminalView
 from quintet.api.status import TerminalStatus
-from quintet.config import Settings
+from quintet.config import Agent, Settings
+from quintet.config.table import OwnProvider
 from quintet.errors import ApiError, OutcomeUnknown, PassingFault, Refused, RunError, TerminalGone
 from quintet.layout import Workspace, user_state_folder
 from quintet.loop.decide.state import State, TerminalRef
@@ -37,6 +38,8 @@ class FakeServer(FakeBackend):
     inputs: list[tuple[str, str]] = field(default_factory=list)
     wishes: list[tuple[str, str]] = field(default_factory=list)
     """session and lost terminal of each creation"""
+    options: list[LaunchOptions] = field(default_factory=list)
+    """what was said of each"""
     said: str = ""
     """the last lines of a terminal that has failed"""
     told: Callable[[float], dict[str, Any]] = lambda _: {}
@@ -60,6 +63,7 @@ class FakeServer(FakeBackend):
         **options: Unpack[LaunchOptions],
     ) -> TerminalView:
         self.wishes.append((session_name, options.get("continues", "")))
+        self.options.append(options)
         terminal = (*IDS, *NEW)[self.first + sum(method == "create" for method, _ in self.calls)]
         self._call("create", terminal)
         return TerminalView(id=terminal, session_name=session_name)
@@ -385,6 +389,28 @@ def test_a_conversation_that_cannot_go_on_begins_anew(ours: Stage) -> None:
     assert ("forget", NEW[0]) in ours.server.calls
     assert "once more, without the earlier conversation" in ours.warnings[0]
     assert not ours.exited & set(IDS), "the others are left alone"
+
+
+def test_a_server_that_cannot_start_an_agent_of_the_users_own_is_named_before_anything_is_started(stage: Stage) -> None:
+    agents = {**Settings().agents, "tester": Agent("mine", "tester")}
+    own = replace(stage.terminals.settings, agents=agents, providers={"mine": OwnProvider(("x",))})
+    stage.terminals = replace(stage.terminals, settings=own)
+    with pytest.raises(RunError, match="mine: this terminal server cannot start an agent of your own"):
+        stage.init()
+    assert stage.server.calls == []
+
+
+def test_a_definition_travels_with_the_creation_of_its_terminal(ours: Stage) -> None:
+    agents = {**Settings().agents, "tester": Agent("mine", "tester")}
+    providers = {"mine": OwnProvider(("x", "acp"), {"K": "v"}, mode="free")}
+    ours.terminals = replace(
+        ours.terminals, settings=replace(ours.terminals.settings, agents=agents, providers=providers)
+    )
+    ours.init()
+    told = [options.get("agent") for options in ours.server.options]
+    assert told[:4] == [None] * 4
+    assert told[4] is not None
+    assert told[4].model_dump(exclude_defaults=True) == {"command": ["x", "acp"], "env": {"K": "v"}, "mode": "free"}
 
 
 def test_a_server_that_cannot_be_told_to_let_its_agents_ask(stage: Stage) -> None:

@@ -87,7 +87,7 @@ class HostSettings:
     @staticmethod
     def read(folder: Path) -> "HostSettings":
         """The settings in a terminal's folder, as `launch.py` has written them."""
-        raw: dict[str, Any] = json.loads((folder / FILE).read_text(encoding="utf-8"))
+        raw: dict[str, Any] = dict(json.loads((folder / FILE).read_text(encoding="utf-8")))
         known = {one.name for one in fields(HostSettings)}
         values = {name: value for name, value in raw.items() if name in known}
         values["command"] = tuple(values["command"])
