@@ -4,7 +4,7 @@ import pytest
 
 from tests.e2e.brains import RoleBrain
 from tests.e2e.project import CHANGE, FAIL_THEN_PASS, git
-from tests.e2e.rig import Cast, rig, texts
+from tests.e2e.rig import Cast, Rig, rig, texts
 
 pytestmark = pytest.mark.e2e
 
@@ -27,27 +27,28 @@ POST = {
 @pytest.mark.parametrize("cast", CASTS.values(), ids=CASTS)
 def test_analyst_to_pass(cast: Cast) -> None:
     with rig(cast, RoleBrain(FAIL_THEN_PASS)) as run:
-        begin = git(run.project, "rev-parse", "HEAD")
         code, said = run.run(**POST)
         assert code == 0, said
+        check_pass(run, {"codex", "claude_code"} if cast.agents else {cast.provider})
 
-        state, events = run.state, [event["event"] for event in run.journal()]
-        assert (state["final_status"], state["current_round"]) == ("PASS", 2)
-        assert "reminded" not in events
-        assert "guard_released" not in events
-        assert "guard_violation" not in events
-        warned = [event["text"] for event in run.journal() if event["event"] == "warned"]
-        assert not [text for text in warned if "had left" in text], "nothing of an honest turn is ended"
-        assert "hand_typed" not in events, "all that was typed was typed by the run"
-        assert texts([request.prompt for request in run.model.turns]) == texts(run.sent_prompts())
-        assert len(run.model.turns) == 14
-        assert {terminal["provider"] for terminal in state["terminals"].values()} == (
-            {"codex", "claude_code"} if cast.agents else {cast.provider}
-        )
 
-        assert (run.project / "answer.txt").read_text() == "42\n"
-        assert [path.name for path in (run.project / "openspec/changes/archive").glob(f"*-{CHANGE}")]
-        assert git(run.project, "rev-list", "--count", f"{begin}..HEAD") == "1"
-        assert git(run.project, "log", "-1", "--format=%s") == "Write the answer down"
-        assert git(run.project, "status", "--porcelain") == ""
-        assert run.living() == {}, "a run leaves nothing behind, no daemon either"
+def check_pass(run: Rig, providers: set[str]) -> None:
+    """The run has done its work, and nothing but that."""
+    state, events = run.state, [event["event"] for event in run.journal()]
+    assert (state["final_status"], state["current_round"]) == ("PASS", 2)
+    assert "reminded" not in events
+    assert "guard_released" not in events
+    assert "guard_violation" not in events
+    warned = [event["text"] for event in run.journal() if event["event"] == "warned"]
+    assert not [text for text in warned if "had left" in text], "nothing of an honest turn is ended"
+    assert "hand_typed" not in events, "all that was typed was typed by the run"
+    assert texts([request.prompt for request in run.model.turns]) == texts(run.sent_prompts())
+    assert len(run.model.turns) == 14
+    assert {terminal["provider"] for terminal in state["terminals"].values()} == providers
+
+    assert (run.project / "answer.txt").read_text() == "42\n"
+    assert [path.name for path in (run.project / "openspec/changes/archive").glob(f"*-{CHANGE}")]
+    assert git(run.project, "rev-list", "--count", "HEAD") == "2"
+    assert git(run.project, "log", "-1", "--format=%s") == "Write the answer down"
+    assert git(run.project, "status", "--porcelain") == ""
+    assert run.living() == {}, "a run leaves nothing behind, no daemon either"
