@@ -24,6 +24,13 @@ The project has no answer yet. Write it down in answer.txt.
 Run: cat answer.txt
 Expected: 42
 """
+LONG = 150_000
+AWKWARD = (
+    "\ttab, `backticks`, \"double\" and 'single' quotes, $HOME, $(date), \\backslashes\\ and %s",
+    "/not a command",
+    "@no file, !no command, #no note",
+    "emoji 🎻👩‍👩‍👧‍👦 and umlauts äöü, 中文, e\u0301",
+)
 VERIFY = "grep -qx 42 answer.txt"
 
 _ARTIFACTS = {
@@ -61,6 +68,18 @@ The project SHALL hold the answer in answer.txt.
 - [ ] 1.1 Write answer.txt
 """,
 }
+
+
+def long_notes() -> str:
+    """150 kB of all that is hard to type."""
+    rows = (f"{row:05d} {AWKWARD[row % len(AWKWARD)]}" for row in range(LONG // 40))
+    return "\n".join(rows).encode()[:LONG].decode(errors="ignore")
+
+
+def long_task(notes: str) -> str:
+    """The task with notes in it."""
+    begin, mark, end = TASK.partition("\n*** SCENARIO TEST ***")
+    return f"{begin}\n{notes}\n{mark}{end}"
 
 
 def _write(path: str, text: str) -> str:

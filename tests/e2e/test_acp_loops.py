@@ -4,8 +4,8 @@ import pytest
 
 from tests.e2e.acp_agents import AGENTS
 from tests.e2e.brains import RoleBrain
-from tests.e2e.project import FAIL_THEN_PASS, TASK
-from tests.e2e.rig import Cast, Rig, rig, texts
+from tests.e2e.project import FAIL_THEN_PASS, long_notes, long_task
+from tests.e2e.rig import Cast, rig
 from tests.e2e.test_loops import CLAUDE, CODEX, POST, check_pass
 
 pytestmark = pytest.mark.e2e
@@ -15,7 +15,7 @@ EVERYBODY = Cast(
     claude=CLAUDE,
     acp=tuple(AGENTS),
     agents={
-        "analyst": {"provider": "gemini_cli"},
+        "analyst": {"provider": "codex"},
         "peer_analyst": {"provider": "opencode_cli"},
         "programmer": {"provider": "copilot_cli"},
         "peer_programmer": {"provider": "qwen_code"},
@@ -25,8 +25,11 @@ EVERYBODY = Cast(
 
 
 @pytest.mark.parametrize("name", AGENTS)
-def test_each_alone(name: str) -> None:
+def test_each_alone_with_a_long_task(name: str) -> None:
+    notes = long_notes()
     with rig(Cast(acp=(name,)), RoleBrain(FAIL_THEN_PASS)) as run:
-        code, said = run.run(**POST)
+        (run.home / "task.md").write_text(long_task(notes))
+        code, said = run.run(**POST, PROMPT="", PROMPT_FILE=str(run.home / "task.md"))
         assert code == 0, said
         check_pass(run, {name})
+        assert notes in run.model.turns[0].prompt, "byte for byte"

@@ -13,7 +13,10 @@ _KINDS: Final = (
         FailureKind.RATE_LIMIT,
     ),
     (("unauthorized", "status 401", "refresh token", "sign in", "log in"), FailureKind.LOGIN),
-    (("server_error", "overloaded", "status 5", "high demand"), FailureKind.SERVER_ERROR),
+    (
+        ("server_error", "server error", "server had an error", "overloaded", "status 5", "high demand"),
+        FailureKind.SERVER_ERROR,
+    ),
     (("stream", "connection", "retry limit", "too_many_failed"), FailureKind.CONNECTION),
 )
 

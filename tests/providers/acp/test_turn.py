@@ -57,6 +57,13 @@ def test_an_error_that_was_overcome_is_no_failure() -> None:
     assert end.reply == "Here you are."
 
 
+def test_notes_of_the_program_are_no_answer_of_a_failed_turn() -> None:
+    rules = TurnRules(note_prefix="Info: ", error_prefix="Error: ")
+    end = ended(chunk("Info: Retrying..."), chunk("Error: Last error: 500 it is broken"), rules=rules)
+    assert end.failed is not None
+    assert (end.failed["kind"], end.reply) == ("server_error", "")
+
+
 def test_a_thread_that_recovered_is_no_failure() -> None:
     def status(kind: str) -> dict[str, Any]:
         return {"sessionUpdate": "session_info_update", "_meta": {"codex": {"threadStatus": {"type": kind}}}}
@@ -102,6 +109,10 @@ def test_a_call_of_which_only_its_permission_told_is_no_action() -> None:
         ({"kind": "execute", "title": "t", "rawInput": {"command": "make"}}, Done("command", "make", None)),
         ({"kind": "execute", "rawInput": {"command": ["sh", "-c", "a b"]}}, Done("command", "sh -c 'a b'", None)),
         ({"kind": "execute", "title": "make", "rawOutput": {"metadata": {"exit": 2}}}, Done("command", "make", 2)),
+        (
+            {"kind": "execute", "title": "x", "rawOutput": {"contents": [{"type": "shell_exit", "exitCode": 3}]}},
+            Done("command", "x", 3),
+        ),
         (
             {"kind": "execute", "title": "x", "content": [{"content": {"text": "out\nExit Code: 3\n"}}]},
             Done("command", "x", 3),
