@@ -49,8 +49,8 @@ The agent asks: edit Write tests/test_operations.py
   3  cancel
   allowed: edit Write tests/test_operations.py (proceed_once)
 
-  answered proceed_onceFixed: 你好, all tests pass now, and this sentence is long
-  enough to need a second line of the pane.
+  answered proceed_onceFixed: 你好, all tests pass now, and this sentence is
+  long enough to need a second line of the pane.
   12,000 tokens read, 340 written · 0 s
 
 ›
