@@ -116,6 +116,8 @@ class FakeAgent(FakeBackend):
     output: str = ""
     output_faults: list[Exception] = field(default_factory=list)
     doubt: Callable[[float], str] = lambda _: ""
+    note: Callable[[float], str] = lambda _: ""
+    """the reason while it is at work"""
     asked_at: list[float] = field(default_factory=list)
     inputs: list[tuple[float, str]] = field(default_factory=list)
     accepted_at: list[float] = field(default_factory=list)
@@ -127,7 +129,8 @@ class FakeAgent(FakeBackend):
         if fault := self.fault(now):
             raise fault
         status, failure, doubt = self.status(now), self.failure(now), self.doubt(now)
-        return TerminalView(id=terminal_id, status=status, failure=failure, doubt=doubt, reason="it was killed")
+        reason = self.note(now) if status is PROCESSING else "it was killed"
+        return TerminalView(id=terminal_id, status=status, failure=failure, doubt=doubt, reason=reason)
 
     def send_input(self, terminal_id: str, message: str, dispatch_id: str = "", seconds: float = 0.0) -> None:  # noqa: ARG002
         self.inputs.append((self.clock.now(), message))

@@ -24,7 +24,16 @@ from quintet.errors import (
 )
 from quintet.loop.decide.steps import Ask
 from quintet.loop.decide.task import Task
-from quintet.loop.journal import Event, GuardReleased, PermissionAsked, Reminded, ServerFault, StatusDoubted, Warned
+from quintet.loop.journal import (
+    Event,
+    GuardReleased,
+    Noted,
+    PermissionAsked,
+    Reminded,
+    ServerFault,
+    StatusDoubted,
+    Warned,
+)
 from quintet.loop.record.responses import EXCERPT, LONGEST_REPLY
 from quintet.loop.run.actions import ActionLedger
 from quintet.loop.run.guarding import TreeGuard
@@ -728,6 +737,16 @@ def test_an_interrupted_turn_is_not_repeated(scene: Scene) -> None:
 
 
 # -- doubts
+
+
+def test_an_agent_that_may_be_retrying_is_told_once(scene: Scene) -> None:
+    scene.api.note = lambda now: "no message for 60 s" if 5 < now < 20 else ""
+    scene.clock.at(30.0, scene.write)
+    scene.api.status = changes((0.0, PROCESSING), (31.0, COMPLETED))
+    scene.wait()
+    (told,) = scene.told(Noted)
+    assert isinstance(told, Noted)
+    assert told.text == "analyst: no message for 60 s"
 
 
 def test_a_doubt_is_journalled_once_in_a_turn(scene: Scene) -> None:

@@ -185,6 +185,8 @@ class _Wait:
     """the user was told of a question that no yes answers"""
     backoff: Backoff = field(default_factory=Backoff)
     doubt_told: bool = False
+    reason_told: str = ""
+    """what the user was told of an agent at work"""
     seen: Look | None = None
     seen_since: float = 0.0
 
@@ -238,6 +240,9 @@ class _Wait:
         if view.doubt and not self.doubt_told:
             self.doubt_told = True
             self.store.emit(StatusDoubted(role=self.request.role.name, status=self.status, text=view.doubt))
+        if view.status is TerminalStatus.PROCESSING and view.reason not in ("", self.reason_told):
+            self.reason_told = view.reason
+            self.store.note(f"{self.request.role}: {view.reason}")
         return view
 
     def _judge(self, view: TerminalView) -> Reply | None:
