@@ -31,6 +31,8 @@ class AcpProvider(Provider):
     commands: ClassVar[frozenset[str]] = frozenset({"/rename"})
     decline_key: ClassVar[str] = "n"
     doorbell: ClassVar[str] = DOORBELL
+    start_seconds: ClassVar[float] = 180.0
+    """some load a conversation only in the minute after its beginning"""
 
     def __init__(self, agent: AcpAgent) -> None:
         self.agent = self.registration = agent
