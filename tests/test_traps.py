@@ -52,4 +52,5 @@ def test_every_section_of_the_list_is_there() -> None:
         "Terminals",
         "Git and post-processing",
         "Security",
+        "Agents of the Agent Client Protocol",
     ]

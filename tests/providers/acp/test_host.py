@@ -1,12 +1,14 @@
 """The host as a program: prompts come from the server's file or a person, turns go to the record and the pane."""
 
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from quintet.providers.acp.host_settings import RECORD, InstructionsBy
+from quintet.providers.acp.host_settings import FILE, RECORD, InstructionsBy
 from quintet.providers.editor import INPUT
 from tests.providers.acp.rig import DOORBELL, HostRig
 
@@ -174,7 +176,7 @@ def test_a_permission_is_answered_by_kind(tmp_path: Path, asks: bool, key: bytes
         assert rig.events("end")[0]["reply"] == f"answered {answer}"
         (event,) = rig.events("permission")
         assert (event["text"], event["answer"]) == ("edit Write a.txt", answer)
-        assert f"{kind}: edit Write a.txt ({answer})" in rig.text
+        rig.until(lambda: f"  {kind}: edit Write a.txt ({answer})" in rig.text)
 
 
 def test_a_conversation_is_loaded_with_mode_and_role_again(tmp_path: Path) -> None:
@@ -202,3 +204,32 @@ def test_a_program_that_cannot_be_started_is_one_line(tmp_path: Path) -> None:
     with HostRig(tmp_path, command=("no-such-program-at-all",)) as rig:
         assert rig.wait() == 1
         assert "no-such-program-at-all cannot be started: No such file or directory" in rig.text
+
+
+def test_settings_that_cannot_be_read_are_one_line(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text('{"name": "x"}', encoding="utf-8")
+    command = [sys.executable, "-P", "-m", "quintet.providers.acp.host", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == f"{tmp_path}: the settings of the host cannot be read: 'command'\n"
+
+
+def test_the_hosts_own_commands_are_no_prompts(tmp_path: Path) -> None:
+    with HostRig(tmp_path, script={"turns": [[{"say": "busy\n"}, {"hold": 1}]]}) as rig:
+        rig.ready().keys(b"/rename analyst-1\r")
+        rig.until(lambda: "\x1b]2;quintet acp ready · analyst-1\x1b\\".encode() in rig.seen)
+        rig.ring("x")
+        rig.until(lambda: "  busy" in rig.text)
+        rig.keys(b"/exit\r")
+        rig.until(lambda: "The turn is still running" in rig.text)
+        rig.keys(b"\x1b")
+        rig.ready().keys(b"/exit\r")
+        assert rig.wait() == 0
+        assert len(rig.received("session/prompt")) == 1
+
+
+def test_a_command_that_the_agent_knows_is_text_for_it(tmp_path: Path) -> None:
+    with HostRig(tmp_path) as rig:
+        rig.ready().keys(b"/help me\r")
+        rig.until(lambda: rig.events("end"))
+        assert rig.received("session/prompt")[0]["params"]["prompt"][0]["text"] == "\u200b/help me"

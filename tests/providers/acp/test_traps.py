@@ -124,7 +124,7 @@ def test_a_second_prompt_waits_for_the_first_turn(tmp_path: Path) -> None:
         rig.ready().ring("first")
         rig.until(lambda: "  one" in rig.text)
         rig.keys(b"by hand\r")
-        rig.until(lambda: "queued until the turn has ended" in rig.text)
+        rig.until(lambda: "queued: it is sent once the agent is ready" in rig.text)
         rig.ring("by the server")
         go.touch()
         rig.until(lambda: len(rig.events("end")) == 3)

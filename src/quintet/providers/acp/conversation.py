@@ -213,7 +213,7 @@ class Conversation:
         """Begin a turn; a prompt of a person's waits while one runs."""
         if not self.at_rest or self.session is None:
             self.queue.append(text)
-            self.pane.dim("queued until the turn has ended")
+            self.pane.dim("queued: it is sent once the agent is ready")
             return
         self._number += 1
         self._begun, self._cancelled, self._is_silent = self.clock(), False, False

@@ -75,8 +75,11 @@ class Keys:
 
     def _submit(self, draft: str) -> None:
         word, _, rest = draft.strip().partition(" ")
-        if word == EXIT and not rest and self._conversation.turn is None:
-            raise HostEnds
+        if word == EXIT and not rest:
+            if self._conversation.turn is None:
+                raise HostEnds
+            self._pane.dim("The turn is still running: Esc cancels it, and then /exit ends the agent.")
+            return
         if word == RENAME and "\n" not in rest:
             self._pane.rename(rest.strip())
         elif word:
