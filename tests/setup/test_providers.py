@@ -78,7 +78,7 @@ def test_doctor_asks_an_agent_for_a_conversation(desk: Desk) -> None:
     [
         ("0.61.0", {"answers": LOGIN}, "Authentication required"),
         ("0.61.0", {"on_start": [{"errors": "no such option\n"}, {"exit": 3}]}, "no such option"),
-        ("0.61.0", {"on_start": [{"exit": 3}]}, "without a word"),
+        ("0.61.0", {"on_start": [{"exit": 3}]}, "it has ended, or has not answered initialize"),
         ("0.61.0", {"answers": {"initialize": {"error": {"code": -1, "message": "x" * 3000}}}}, "xxx"),
     ],
 )

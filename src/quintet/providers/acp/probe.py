@@ -1,6 +1,5 @@
 """Trying an agent of the protocol: it is started, asked for a session, and ended."""
 
-import json
 import os
 import select
 import shlex
@@ -11,17 +10,19 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Final
 
 import psutil
 
-from quintet import __version__, files
+from quintet import files
 from quintet.errors import ServerError
 from quintet.processes import end_processes
 from quintet.providers.acp.agents import AcpAgent
+from quintet.providers.acp.host_settings import HostSettings
+from quintet.providers.acp.json_rpc import Calls, LineReader, Response, read_message
 from quintet.providers.acp.launch import Command, agent_command
+from quintet.providers.acp.opening import Call, OpeningFailed, open_session
 from quintet.providers.base import Launch, StartRefused
-from quintet.providers.json_lines import as_object, json_object, text_in
 
 SECONDS: Final = 60.0
 """how long the agent may take until it has a session"""
@@ -39,12 +40,12 @@ def try_session(agent: AcpAgent, launch: Launch) -> StartRefused | None:
             return StartRefused(str(error), agent.install or "correct its command")
         for name, text in command.files.items():
             files.write(Path(place) / name, text)
-        said = _try(command, launch)
+        said = _try(agent.name, command, launch)
     words = shlex.join([agent.program, *agent.arguments])
     return StartRefused(said, f"run {agent.program} once and log in, or look at what {words} prints") if said else None
 
 
-def _try(command: Command, launch: Launch) -> str:
+def _try(name: str, command: Command, launch: Launch) -> str:
     """What keeps the agent from a session; empty where it gives one."""
     pipe, env = subprocess.PIPE, {**launch.env, **command.env}
     with tempfile.TemporaryFile() as errors:
@@ -55,41 +56,47 @@ def _try(command: Command, launch: Launch) -> str:
         except OSError as error:
             return f"{command.argv[0]}: {error.strerror}"
         try:
-            return _ask(process, launch.cwd, errors)
+            return _ask(process, name, launch.cwd, errors)
         finally:
             _end(process)
 
 
-def _ask(process: "subprocess.Popen[bytes]", cwd: Path, errors: IO[bytes]) -> str:
-    told = {"name": "quintet", "version": __version__}
-    requests: dict[str, dict[str, Any]] = {
-        "initialize": {"protocolVersion": 1, "clientCapabilities": {}, "clientInfo": told},
-        "session/new": {"cwd": str(cwd), "mcpServers": []},
-    }
-    answers = _answers(process)
-    for number, (method, params) in enumerate(requests.items(), start=1):
-        request = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
-        with suppress(OSError):  # it has ended, which shows below
-            os.write(process.stdin.fileno(), json.dumps(request).encode() + b"\n") if process.stdin else None
-        answer = next((one for one in answers if one.get("id") == number and "method" not in one), None)
-        if answer is None:
-            errors.seek(max(errors.seek(0, os.SEEK_END) - _LONGEST, 0))
-            said = errors.read().decode(errors="replace").strip()
-            return said or f"no answer to {method} within {SECONDS:g} s, or an end without a word"
-        if error := as_object(answer.get("error")):
-            return text_in(error, "message") or json.dumps(error)
-    return ""
+def _ask(process: "subprocess.Popen[bytes]", name: str, cwd: Path, errors: IO[bytes]) -> str:
+    """Begin a conversation as the host does, without a mode and a model."""
+    answers, calls = _answers(process), Calls()
+    opening = open_session(HostSettings(name, ()), str(cwd), time.time())
+    answer: Response | None = None
+    try:
+        while True:
+            step = opening.send(answer)
+            answer = None
+            if isinstance(step, Call) and process.stdin:
+                with suppress(OSError):  # it has ended, which shows below
+                    os.write(process.stdin.fileno(), calls.request(*step))
+                answer = next((one for one in answers if calls.answered(one) == step.method), None)
+                if answer is None:
+                    said = _tail(errors)
+                    return said or f"it has ended, or has not answered {step.method} within {SECONDS:g} s"
+    except StopIteration:
+        return ""
+    except OpeningFailed as failure:
+        return str(failure)
 
 
-def _answers(process: "subprocess.Popen[bytes]") -> Iterator[dict[str, Any]]:
-    """The lines that the agent writes, until it ends or the time is over."""
-    deadline, rest = time.monotonic() + SECONDS, b""
+def _tail(errors: IO[bytes]) -> str:
+    """The last that it has said on standard error."""
+    errors.seek(max(errors.seek(0, os.SEEK_END) - _LONGEST, 0))
+    return errors.read().decode(errors="replace").strip()
+
+
+def _answers(process: "subprocess.Popen[bytes]") -> Iterator[Response]:
+    """What the agent answers, until it ends or the time is over."""
+    deadline, reader = time.monotonic() + SECONDS, LineReader()
     while process.stdout and select.select([process.stdout], [], [], max(deadline - time.monotonic(), 0.0))[0]:
         data = os.read(process.stdout.fileno(), 1 << 16)
         if not data:
             return
-        *lines, rest = (rest + data).split(b"\n")
-        yield from map(json_object, lines)
+        yield from (one for one in map(read_message, reader.feed(data)) if isinstance(one, Response))
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
