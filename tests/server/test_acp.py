@@ -198,6 +198,25 @@ def test_a_prompt_that_was_left_is_taken_after_a_restart_once(rig: Rig, agents: 
     assert agents.prompts() == ["a person's prompt", "left\tbehind"]
 
 
+def test_a_turn_that_a_person_begins_at_the_same_moment_is_not_taken_for_the_servers(rig: Rig, agents: Agents) -> None:
+    gate = rig.root / "gate"
+    terminal = agents.start([{"until_file": str(gate)}, {"say": "for a person"}], [{"say": "for the server"}])
+    rig.tmux("send-keys", "-t", rig.pane(terminal), "a person's prompt", "Enter")
+    until(agents.prompts, bool)
+    sending = threading.Thread(target=_send_anyhow, args=(rig, terminal), daemon=True)
+    sending.start()
+    until(lambda: '"pasted":true' in rig.tmux("list-panes", "-a", "-F", "#{@quintet}"), bool)
+    with (agents.folder(terminal) / RECORD).open("a") as record:
+        record.write('{"event":"begin","turn":1,"by":"person"}\n')
+    for _ in range(5):
+        assert rig.status(terminal) == "processing"
+    assert sending.is_alive(), "the prompt was not taken yet"
+    gate.touch()
+    sending.join()
+    rig.until(terminal, "completed")
+    assert agents.prompts() == ["a person's prompt", "left\tbehind"]
+
+
 def _send_anyhow(rig: Rig, terminal: str) -> None:
     try:
         rig.send(terminal, "left\tbehind", dispatch_id="d1")

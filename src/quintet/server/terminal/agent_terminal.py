@@ -81,7 +81,7 @@ class AgentTerminal(Pane):
             status = TerminalStatus.UNKNOWN if lives else TerminalStatus.ERROR
             self.report = StatusReport(status, NO_ANSWER if lives else describe_end("", ""), record)
         else:
-            if self.input_stuck and record is not None and not self.typing.locked():
+            if self.input_stuck and self.has_begun(record) and not self.typing.locked():
                 await self.input_taken()  # the agent was busy, and has taken its input after all
             self.report = self._decide(view.screen, record)
         self._tell_changes()
@@ -176,6 +176,11 @@ class AgentTerminal(Pane):
             return facts.turn if record is not None and record.typed else None
         is_blank = facts.ready and not facts.continues and not facts.initial
         return 0 if is_blank and self.provider.read_record(self.folder, 0) is not None else None
+
+    def has_begun(self, record: TurnRecord | None) -> bool:
+        """Whether a record shows that the last input was taken. A prompt that still lies in its file was not: the turn
+        is one that a person has begun at the same moment."""
+        return record is not None and not (self.provider.doorbell and (self.folder / INPUT).exists())
 
     async def input_taken(self) -> None:
         """Note that the agent has taken what was pasted."""

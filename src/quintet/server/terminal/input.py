@@ -219,7 +219,7 @@ async def _wait_until_fetched(terminal: AgentTerminal) -> None:
     again, pause = begun + FIRST_AGAIN, 2 * FIRST_AGAIN
     provider = terminal.provider
     while (await terminal.look()).end is None:
-        if provider.read_record(terminal.folder, terminal.facts.since) is not None:
+        if terminal.has_begun(provider.read_record(terminal.folder, terminal.facts.since)):
             break
         now = time.monotonic()
         if now - begun > TAKEN_SECONDS:
