@@ -136,6 +136,13 @@ def test_an_agent_of_the_users_has_its_own_variables_mode_and_model(bin_folder: 
     assert start(agent, bin_folder, model="m2")[1].model == "m2"
 
 
+def test_folders_of_an_agent_are_where_its_user_has_put_them() -> None:
+    assert OPENCODE.homes_in({}) == OPENCODE.homes
+    moved = OPENCODE.homes_in({"XDG_DATA_HOME": "/data/", "XDG_CACHE_HOME": "/cache"})
+    assert moved == ("~/.config/opencode", "/data/opencode", "~/.local/state/opencode", "/cache/opencode")
+    assert COPILOT.homes_in({"COPILOT_HOME": "/own"})[:2] == ("/own", "~/.cache/copilot")
+
+
 def test_a_path_begins_at_the_project_and_a_missing_program_is_named(bin_folder: Path) -> None:
     agent = own_agent("mine", command=["bin/gemini"], env={})
     assert start(agent, bin_folder)[1].command == (str(bin_folder / "gemini"),)

@@ -16,6 +16,12 @@ class OpenSpecTool:
     """the file of a command, with {} for its name"""
 
 
+_ELSEWHERE: Final = {
+    "~/.config/": "XDG_CONFIG_HOME",
+    "~/.local/share/": "XDG_DATA_HOME",
+    "~/.local/state/": "XDG_STATE_HOME",
+    "~/.cache/": "XDG_CACHE_HOME",
+}
 ANY_AGENT: Final = OpenSpecTool("agents", (".agents/skills",), ".agents/commands/opsx-{}.md")
 """OpenSpec for an agent that it does not know by name"""
 
@@ -43,4 +49,13 @@ class Registration:
     def homes_in(self, env: Mapping[str, str]) -> tuple[str, ...]:
         """Its folders, as this environment has them."""
         named = env.get(self.home_variable, "")
-        return (named, *self.homes[1:]) if named else self.homes
+        homes = (named, *self.homes[1:]) if named else self.homes
+        return tuple(_by_variables(home, env) for home in homes)
+
+
+def _by_variables(home: str, env: Mapping[str, str]) -> str:
+    """A folder below one of those that the user may have put elsewhere."""
+    for usual, variable in _ELSEWHERE.items():
+        if home.startswith(usual) and env.get(variable):
+            return f"{env[variable].rstrip('/')}/{home.removeprefix(usual)}"
+    return home

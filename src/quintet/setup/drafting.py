@@ -6,7 +6,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Final
 from quintet import command, files
 from quintet.api.backend import Backend, LaunchOptions, TerminalView
 from quintet.api.client import ApiClient
-from quintet.api.models import OwnAgent, Sandbox
+from quintet.api.models import Sandbox
 from quintet.api.quintet_backend import backend_of
 from quintet.api.status import AT_REST, TerminalStatus
 from quintet.config import Settings
@@ -27,6 +27,7 @@ from quintet.loop.decide.lint import Finding, lint
 from quintet.loop.decide.markup import normalise
 from quintet.loop.record.lock import directory_lock
 from quintet.loop.record.responses import make_tmp
+from quintet.loop.run.terminals import own_agent
 from quintet.prose import plural
 from quintet.roles import ANALYST
 from quintet.server.http.embedded import EmbeddedServer
@@ -97,14 +98,13 @@ class _Drafting:
                 backend.delete_session(session)
 
     def _start(self, backend: Backend, session: str) -> str:
-        agent, own = self.settings.agents[ANALYST.name], self.settings.providers
-        defined = own.get(agent.provider)
+        agent = self.settings.agents[ANALYST.name]
         options: LaunchOptions = {
             "model": agent.model,
             "args": agent.args,
             "permissions": self.settings.permissions,
             "sandbox": self._sandbox(),
-            "agent": OwnAgent.model_validate(asdict(defined)) if defined else None,
+            "agent": own_agent(self.settings, agent.provider),
         }
         made = backend.create_session(agent.profile, agent.provider, session_name=session, **options)
         self.tell(f"{agent.provider} explores the project ...")

@@ -114,7 +114,7 @@ class Terminals:
             "permissions": self.settings.permissions,
             "continues": continues,
             "sandbox": self._sandbox(role),
-            "agent": self._own_agent(role),
+            "agent": own_agent(self.settings, agent.provider),
         }
         try:
             if is_first:
@@ -122,11 +122,6 @@ class Terminals:
             return self.backend.create_terminal(session, agent.profile, agent.provider, **options)
         except ApiError as error:
             raise RunError(f"{role} could not be started: {error}") from error
-
-    def _own_agent(self, role: Role) -> OwnAgent | None:
-        """The role's agent, where the user has defined it."""
-        own = self.settings.providers.get(self.settings.agents[role.name].provider)
-        return OwnAgent.model_validate(asdict(own)) if own else None
 
     def _sandbox(self, role: Role) -> Sandbox | None:
         """What the role's agent can reach; None: all that the user can."""
@@ -276,6 +271,12 @@ class Terminals:
             return self.backend.get_terminal(terminal).status in AT_REST
         except ApiError:
             return False
+
+
+def own_agent(settings: Settings, provider: str) -> OwnAgent | None:
+    """An agent that the user has defined, as a terminal server is told of it; None for one that Quintet knows."""
+    own = settings.providers.get(provider)
+    return OwnAgent.model_validate(asdict(own)) if own else None
 
 
 def end_terminals(backend: Backend, state: State) -> bool:
