@@ -13,9 +13,13 @@ import httpx
 import psutil
 import pytest
 
+from quintet.api.models import Sandbox
 from quintet.processes import children_of, has_ended
 from quintet.providers.acp.host_settings import RECORD
 from quintet.providers.editor import INPUT
+from quintet.providers.registry import find_provider
+from quintet.server.terminal.sandbox import sandbox_command
+from quintet.server.terminal.terminal_spec import TerminalSpec
 from tests.sandbox.need import need_bubblewrap
 from tests.server.rig import Rig, until
 
@@ -355,3 +359,20 @@ def test_a_bad_definition_is_refused(params: dict[str, str], agent: dict[str, An
     answer = agents.post(agent=agent, params=params)
     assert answer.status_code == 400
     assert words in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("name", ["gemini_cli", "copilot_cli"])
+def test_a_sandbox_shows_an_agent_its_own_folders_and_no_others(name: str, rig: Rig) -> None:
+    need_bubblewrap()
+    home = rig.root / "home"
+    for folder in (".gemini", ".copilot", ".qwen", ".codex"):
+        (home / folder).mkdir(parents=True)
+    provider = find_provider(name)
+    assert provider is not None
+    sandbox = Sandbox(tmp=str(rig.root))
+    spec = TerminalSpec(provider, "tester", "", rig.wd, sandbox=sandbox)
+    words = sandbox_command(rig.state_folder, rig.root / "folder", spec, {"HOME": str(home)})
+    own = str(home / provider.registration.homes[0].removeprefix("~/"))
+    assert words[words.index(own) - 1 : words.index(own) + 2] == ["--bind", own, own]
+    others = {str(home / folder) for folder in (".gemini", ".copilot", ".qwen", ".codex")} - {own}
+    assert {words[words.index(path) - 1] for path in others} == {"--tmpfs"}

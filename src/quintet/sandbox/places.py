@@ -24,10 +24,7 @@ BROWSERS: Final = (
     *("~/.cache/mozilla", "~/.cache/google-chrome", "~/.cache/chromium", "~/.cache/BraveSoftware"),
     *("~/snap/firefox", "~/snap/chromium", "~/.var/app"),
 )
-OTHER_AGENTS: Final = (
-    *("~/.gemini", "~/.qwen", "~/.cursor", "~/.aider", "~/.config/github-copilot", "~/.copilot", "~/.kiro"),
-    *("~/.config/opencode", "~/.local/share/opencode", "~/.continue", "~/.codeium", "~/.config/goose"),
-)
+OTHER_AGENTS: Final = ("~/.aider", "~/.config/github-copilot", "~/.continue", "~/.codeium")
 """the folders of agent CLIs that Quintet does not drive"""
 WAYS_OUT: Final = (
     *("/run/docker.sock", "/run/podman", "/run/containerd", "/run/dbus", "/run/systemd/private"),
