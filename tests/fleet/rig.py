@@ -20,6 +20,7 @@ from quintet.errors import QuintetError
 from quintet.fleet.add import Given, Wish, add_task, find_source
 from quintet.fleet.database import Database
 from quintet.fleet.tasks import QueuedTask, TaskStatus
+from tests.fleet.postgres import Postgres
 from tests.stub.replies import TASK
 from tests.watch.scripted import DEADLINE, Scripted
 from tests.workspace.worktree_runs import repository
@@ -93,6 +94,14 @@ class Fleet:
         self.workers.append(process)
         return process
 
+    def machine(self, name: str, *words: str, **env: str) -> "subprocess.Popen[str]":
+        """Start a worker with a state directory of its own, as if it were another machine."""
+        return self.worker("--name", name, *words, XDG_STATE_HOME=str(self.project.root / name[0]), **env)
+
+    def remote(self, *words: str) -> str:
+        """What git says of the bare remote."""
+        return self.project.git("--git-dir", str(self.project.root / "remote.git"), *words)
+
     def end_worker(self, process: "subprocess.Popen[str]") -> str:
         """Ask a worker to end; what it has printed."""
         process.send_signal(signal.SIGTERM)
@@ -138,6 +147,11 @@ class Fleet:
                 process.stdout.close()
         for pid in children_in(self.project.root):
             os.kill(pid, signal.SIGKILL)
+        for state in self.project.root.glob("?/quintet"):
+            command = [sys.executable, "-m", "quintet", "stop", "--all"]
+            subprocess.run(
+                command, env=self.project.env | {"XDG_STATE_HOME": str(state.parent)}, check=False, timeout=DEADLINE
+            )
         if self._database:
             self._database.close()
 
@@ -168,3 +182,14 @@ def fleet(url: str = "", lease: float = 120.0) -> Iterator[Fleet]:
             yield made
         finally:
             made.end()
+
+
+@contextmanager
+def fleet_with_remote(server: Postgres, lease: float = 6.0) -> Iterator[Fleet]:
+    """A repository with a bare remote, and a queue in PostgreSQL; each worker gets a home of its own."""
+    with fleet(server.url, lease) as made:
+        remote = made.project.root / "remote.git"
+        made.project.git("init", "--quiet", "--bare", str(remote))
+        made.project.git("remote", "add", "origin", str(remote))
+        made.project.git("push", "--quiet", "origin", "main")
+        yield made

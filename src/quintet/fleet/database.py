@@ -303,10 +303,9 @@ class Database:
 
     def _versions(self) -> tuple[int, int]:
         """The formats of our own tables and of the engine's; 0 for those that are not there."""
-        inspector = sa.inspect(self._engine)
-        schema = self._format.schema
+        schema, own, engine = self._format.schema, 0, 0
         with self._engine.begin() as connection:
-            own = engine = 0
+            inspector = sa.inspect(connection)
             if inspector.has_table("quintet_format", schema=schema):
                 own = connection.execute(sa.select(sa.func.max(self._format.c.version))).scalar() or 0
             if inspector.has_table("dbos_migrations", schema=schema):
@@ -321,7 +320,8 @@ class Database:
             with files.locked(self._file.with_name(f"{self._file.name}.migration")):
                 yield
             return
-        with self._engine.connect() as connection:
+        # in no transaction: the engine makes indexes, for which PostgreSQL waits until all transactions have ended
+        with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             connection.execute(sa.select(sa.func.pg_advisory_lock(_LOCK + 1)))
             try:
                 yield

@@ -1,0 +1,136 @@
+"""Workers on several machines with a real PostgreSQL and a real remote: killed, frozen, cut off."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from quintet.fleet.tasks import QueuedTask, TaskStatus
+from quintet.roles import PEER_ANALYST, PROGRAMMER
+from tests.fleet.postgres import Postgres, postgres
+from tests.fleet.rig import Fleet, children_in, fleet_with_remote
+from tests.workspace.worktree_runs import building_story
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Postgres]:
+    with postgres() as made:
+        yield made
+
+
+@pytest.fixture
+def queue(server: Postgres) -> Iterator[Fleet]:
+    with fleet_with_remote(server) as made:
+        made.project.script(building_story(think=1.0))
+        yield made
+        for task in made.database.tasks():
+            made.database.delete(task.id)
+
+
+def until_agent(queue: Fleet, task: str, role: str = PEER_ANALYST.name) -> QueuedTask:
+    """Wait until an agent is at work."""
+    queue.until(lambda: queue.task(task).progress.agent == role, f"{role} at work")
+    return queue.task(task)
+
+
+def group_of(worker: "subprocess.Popen[str]") -> list[int]:
+    """A worker with its slots and runs, but not the terminals."""
+    found = subprocess.run(["ps", "-e", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
+    parents = {int(pid): int(parent) for pid, parent in (line.split() for line in found.splitlines())}
+    pids = [worker.pid]
+    for pid in pids:
+        pids += [child for child, parent in parents.items() if parent == pid]
+    return pids
+
+
+def send(pids: list[int], number: signal.Signals) -> None:
+    for pid in pids:
+        os.kill(pid, number)
+
+
+def check_passed(queue: Fleet, task: str, run: str = "") -> QueuedTask:
+    """The task has passed: its branch is in the remote with what it should have, and no checkpoint is left."""
+    ended = queue.until_status(task, TaskStatus.PASSED)
+    assert ended.outcome
+    assert queue.remote("rev-parse", ended.branch) == ended.outcome.commit
+    assert queue.remote("diff", "--name-status", f"main..{ended.branch}").split() == ["A", "built.txt"]
+    assert queue.remote("show", f"{ended.branch}:built.txt") == "done"
+    refs = queue.remote("for-each-ref", "--format=%(refname)", "refs/quintet").split()
+    assert refs == [f"refs/quintet/{task}/archive"]
+    if run:
+        assert ended.outcome.run == run
+    return ended
+
+
+def test_a_task_passes_on_a_machine_that_has_only_the_remote(queue: Fleet) -> None:
+    task = queue.add("a")
+    worker = queue.machine("anna")
+    running = until_agent(queue, task, PROGRAMMER.name)
+    refs = queue.until(lambda: queue.remote("for-each-ref", "--format=%(refname)", "refs/quintet"))
+    assert refs == f"refs/quintet/{task}/state"
+    ended = check_passed(queue, task, running.progress.run)
+    assert ended.outcome
+    assert "run_started" not in queue.queue("logs", task)
+    assert "PASS" in queue.queue("logs", task)
+    rows = queue.listed()
+    assert (rows[task]["status"], rows[task]["machine"], rows[task]["verdict"]) == ("passed", "anna", "PASS")
+    queue.end_worker(worker)
+    assert children_in(queue.project.root) == []
+
+
+def test_the_task_of_a_killed_machine_goes_on_elsewhere_at_its_last_checkpoint(queue: Fleet) -> None:
+    task = queue.add("a")
+    first = queue.machine("anna")
+    run = until_agent(queue, task, PROGRAMMER.name).progress.run
+    send(group_of(first), signal.SIGKILL)
+    queue.machine("bert")
+    ended = check_passed(queue, task, run)
+    assert (ended.progress.machine, ended.takeovers) == ("bert", 1)
+    journal = queue.queue("logs", task)
+    assert journal.count("analyst") >= 2
+
+
+def test_a_frozen_machine_comes_back_late_and_changes_nothing(queue: Fleet) -> None:
+    task = queue.add("a")
+    first = queue.machine("anna")
+    run = until_agent(queue, task).progress.run
+    frozen = group_of(first)
+    send(frozen, signal.SIGSTOP)
+    try:
+        queue.machine("bert")
+        queue.until(lambda: queue.task(task).progress.machine == "bert", "bert has taken it over")
+    finally:
+        send(frozen, signal.SIGCONT)
+    queue.until(lambda: frozen[-1] not in children_in(queue.project.root, "run_task"), "the late run has ended")
+    ended = check_passed(queue, task, run)
+    assert ended.progress.machine == "bert"
+
+
+@pytest.mark.parametrize("leases", [0.5, 2.0])
+def test_a_database_that_is_away_stops_no_task_for_good(queue: Fleet, server: Postgres, leases: float) -> None:
+    task = queue.add("a")
+    queue.machine("anna")
+    queue.machine("bert")
+    run = until_agent(queue, task).progress.run
+    server.stop()
+    away = time.monotonic() + leases * queue.lease
+    while time.monotonic() < away:  # the outage itself, not a wait for something
+        assert len(children_in(queue.project.root, "run_task")) <= 1
+        time.sleep(0.1)
+    server.start()
+    ended = check_passed(queue, task, run)
+    assert ended.takeovers == 0
+
+
+def test_two_workers_cannot_have_the_same_name(queue: Fleet) -> None:
+    queue.machine("anna")
+    queue.until(queue.database.workers)
+    second = queue.worker("--name", "anna", XDG_STATE_HOME=str(queue.project.root / "z"))
+    output, _ = second.communicate(timeout=60)
+    assert second.returncode == 1
+    assert "a worker with the name anna is running on" in output
