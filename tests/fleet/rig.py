@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from quintet.cli.main import cli
 from quintet.config import load_settings
 from quintet.errors import QuintetError
-from quintet.fleet.add import Given, Wish, add_task, find_source
+from quintet.fleet.add import Given, Wish, add_tasks, find_source
 from quintet.fleet.database import Database
 from quintet.fleet.tasks import QueuedTask, TaskStatus
 from tests.fleet.postgres import Postgres
@@ -77,7 +77,7 @@ class Fleet:
         loaded = load_settings(None, self.project.env | self.settings | settings, flags, self.project.wd)
         source = find_source(loaded.settings, is_local=self.database.is_file)
         path = Path(self.task_file(name))
-        return add_task(self.database, loaded, source, Given(path.read_text(), path.name), wish or Wish())[0]
+        return add_tasks(self.database, loaded, source, [Given(path.read_text(), path.name)], wish or Wish())[0][0]
 
     def worker(self, *words: str, **env: str) -> "subprocess.Popen[str]":
         """Start a worker, in a home of its own where `env` says so."""

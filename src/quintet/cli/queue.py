@@ -14,13 +14,11 @@ import click
 from quintet.config import TABLE, Settings, load_settings
 from quintet.config.load import Loaded, read_task_file
 from quintet.errors import ConfigError, QueueError
-from quintet.fleet.add import Given, Wish, add_task, find_source, find_task_id
-from quintet.fleet.changes import cancel_task, move_task, remove_task, retry_task
+from quintet.fleet.changes import cancel_task, find_task_id, move_task, remove_task, retry_task
 from quintet.fleet.choosing import Situation, Worker
 from quintet.fleet.database import Database
 from quintet.fleet.listing import headline, in_listing_order, living_workers, task_json, task_lines
 from quintet.fleet.tasks import ENDED, QueuedTask, attempt_name
-from quintet.fleet.worker import situation
 from quintet.layout import JOURNAL, record_folder
 from quintet.loop.decide.lint import lint
 from quintet.program import program
@@ -56,6 +54,8 @@ def add(
     as_json: bool,
 ) -> None:
     """Put tasks in. All are checked before the first is added."""
+    from quintet.fleet.add import Given, Wish, add_tasks, find_source  # noqa: PLC0415 - loads the loop
+
     flags = {"wd": str(wd)} | ({"workspace_base": base} if base else {}) | dict(map(_setting, given))
     texts = [(path, read_task_file(path)) for path in task_files]
     loaded = load_settings(None, os.environ, flags, Path.cwd())
@@ -64,11 +64,12 @@ def add(
     with open_queue(loaded.settings) as database:
         wish = Wish(priority, [find_task_id(database, one) for one in after], not_before, labels, account)
         source = find_source(loaded.settings, is_local=database.is_file)
-        added = [(path, *add_task(database, loaded, source, Given(text, str(path)), wish)) for path, text in texts]
+        added = add_tasks(database, loaded, source, [Given(text, str(path)) for path, text in texts], wish)
+        rows = [(path, *one) for path, one in zip(task_files, added, strict=True)]
         if as_json:
-            click.echo(json.dumps([{"id": one, "file": str(path), "new": new} for path, one, new in added], indent=2))
+            click.echo(json.dumps([{"id": one, "file": str(path), "new": new} for path, one, new in rows], indent=2))
             return
-        for path, identifier, is_new in added:
+        for path, identifier, is_new in rows:
             click.echo(f"{identifier}{'' if is_new else f' is in the queue already ({path}, the same commit)'}")
         if source.left_out:
             left_out = plural(source.left_out, "uncommitted change")
@@ -167,7 +168,7 @@ def _found(database: Database, given: str, lease: float) -> tuple[QueuedTask, Si
     found = database.task(find_task_id(database, given))
     if found is None:
         raise QueueError(f"there is no task {given} in the queue")
-    return found, situation(database), living_workers(database.workers(), lease)
+    return found, database.situation(), living_workers(database.workers(), lease)
 
 
 def _report_of(task: QueuedTask, repository: str, *, is_local: bool) -> str:

@@ -15,7 +15,6 @@ from quintet.fleet.task_settings import own_prompt_texts, settings_document
 from quintet.fleet.tasks import PRIORITY, Needs, TaskSpec, attributes_of, task_id
 from quintet.loop.decide.task import parse_task, title_of
 from quintet.loop.run.plan import check_settings
-from quintet.prose import plural
 from quintet.workspace.creating import find_base
 from quintet.workspace.repository import Repository, repository_of
 
@@ -91,25 +90,29 @@ def without_login(address: str) -> str:
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
-def add_task(database: Database, loaded: Loaded, source: Source, given: Given, wish: Wish) -> tuple[str, bool]:
-    """Put a task in; its id, and whether it was not there yet."""
-    text = given.text
-    parse_task(text, given.name)
+def add_tasks(
+    database: Database, loaded: Loaded, source: Source, given: Sequence[Given], wish: Wish
+) -> list[tuple[str, bool]]:
+    """Put tasks in, all or none; the id of each, and whether it was not there yet."""
     check_settings(loaded.settings)
-    title = title_of(text)
     place = f"{source.address}#{source.folder}" if source.folder else source.address
     spec = TaskSpec(
         repository=source.address,
         is_local=source.is_local,
         folder=source.folder,
         base=source.base,
-        text=text,
+        text="",
         settings=settings_document(loaded),
         prompt_texts=own_prompt_texts(loaded.settings.prompts_dir),
     )
-    identifier = task_id(title, place, source.base, text)
-    needs = _needs(loaded.settings, wish)
-    return identifier, database.add(identifier, spec, dict(attributes_of(title, place, needs)))
+    needs, ids, tasks = _needs(loaded.settings, wish), [], {}
+    for one in given:
+        parse_task(one.text, one.name)
+        title = title_of(one.text)
+        ids.append(task_id(title, place, source.base, one.text))
+        tasks[ids[-1]] = (spec.model_copy(update={"text": one.text}), attributes_of(title, place, needs))
+    new = database.add(tasks)
+    return [(one, one in new) for one in ids]
 
 
 def _needs(settings: Settings, wish: Wish) -> Needs:
@@ -128,16 +131,3 @@ def _needs(settings: Settings, wish: Wish) -> Needs:
         not_before=wish.not_before,
         priority=wish.priority,
     )
-
-
-def find_task_id(database: Database, given: str) -> str:
-    """The id of the task that the user means: the whole id, or a beginning or end that only one task has."""
-    ids = [task.id for task in database.tasks()]
-    if given in ids:
-        return given
-    found = [one for one in ids if one.startswith(given) or one.endswith(given)]
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        raise QueueError(f"there is no task {given} in the queue")
-    raise QueueError(f"{given} means {plural(len(found), 'task')}: {', '.join(found[:5])}; write more of one")

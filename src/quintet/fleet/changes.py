@@ -1,8 +1,22 @@
-"""What a user can do to a task in the queue; each returns a line that says what was done."""
+"""What a user can do to a task in the queue; what changes something returns a line that says what was done."""
 
 from quintet.errors import QueueError
 from quintet.fleet.database import Database
 from quintet.fleet.tasks import QueuedTask, TaskStatus
+from quintet.prose import plural
+
+
+def find_task_id(database: Database, given: str) -> str:
+    """The id of the task that the user means: the whole id, or a beginning or end that only one task has."""
+    ids = [task.id for task in database.tasks()]
+    if given in ids:
+        return given
+    found = [one for one in ids if one.startswith(given) or one.endswith(given)]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise QueueError(f"there is no task {given} in the queue")
+    raise QueueError(f"{given} means {plural(len(found), 'task')}: {', '.join(found[:5])}; write more of one")
 
 
 def cancel_task(database: Database, task_id: str) -> str:

@@ -9,7 +9,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -29,7 +29,7 @@ except ModuleNotFoundError as missing:
 from quintet import files
 from quintet.config.kinds import without_password
 from quintet.errors import DatabaseAway, QueueError
-from quintet.fleet.choosing import SLOT, Worker
+from quintet.fleet.choosing import SLOT, Situation, Worker
 from quintet.fleet.tasks import Needs, QueuedTask, TaskOutcome, TaskProgress, TaskSpec, TaskStatus
 from quintet.layout import fleet_folder
 
@@ -117,19 +117,20 @@ class Database:
 
     # -- tasks
 
-    def add(self, task_id: str, spec: TaskSpec, attributes: dict[str, Any]) -> bool:
-        """Put a task in; whether it was not there yet."""
-        with self._told():
-            if self._rows(workflow_ids=[task_id]):
-                return False
-            options: Any = {
-                "queue_name": WAITING,
-                "workflow_name": _WORKFLOW,
-                "workflow_id": task_id,
-                "attributes": attributes,
-            }
-            self._client.enqueue(options, spec.model_dump(mode="json"))
-            return True
+    def add(self, tasks: Mapping[str, tuple[TaskSpec, Mapping[str, Any]]]) -> set[str]:
+        """Put tasks in, all or none: by its id the spec of each and what is written beside it; those that are new."""
+        with self._told(), self._engine.begin() as connection:
+            known = {row.workflow_id for row in self._rows(workflow_ids=list(tasks))}
+            for task_id, (spec, attributes) in tasks.items():
+                options: Any = {
+                    "queue_name": WAITING,
+                    "workflow_name": _WORKFLOW,
+                    "workflow_id": task_id,
+                    "attributes": dict(attributes),
+                }
+                if task_id not in known:
+                    self._client.enqueue_in_transaction(connection, options, spec.model_dump(mode="json"))
+            return tasks.keys() - known
 
     def tasks(self, ids: Sequence[str] | None = None) -> list[QueuedTask]:
         """All tasks, or those with certain names, the oldest first."""
@@ -145,6 +146,14 @@ class Database:
         """How many tasks have no slot; cheap enough to be asked every second."""
         with self._told():
             return len(self._rows(status="ENQUEUED", queue_name=WAITING, limit=1))
+
+    def situation(self) -> Situation:
+        """Everything in the queue that decides who is next."""
+        tasks = self.living()
+        known = {task.id: task.status for task in tasks}
+        others = {name for task in tasks for name in task.needs.after} - known.keys()
+        ended = self.tasks(sorted(others)) if others else []
+        return Situation(tasks, known | {task.id: task.status for task in ended}, time.time())
 
     def task(self, task_id: str) -> QueuedTask | None:
         """One task; None where there is none of this name."""

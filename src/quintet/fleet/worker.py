@@ -17,7 +17,7 @@ from typing import Final
 from quintet import __version__
 from quintet.config.load import Loaded, settings_to_keep
 from quintet.errors import DatabaseAway, QueueError
-from quintet.fleet.choosing import SLOT, Situation, Worker, choose
+from quintet.fleet.choosing import SLOT, Worker, choose
 from quintet.fleet.database import WAITING, Database
 from quintet.fleet.machine import machine_id, only_one
 from quintet.fleet.slot import READY, SECRET_VARIABLES, SlotOrder
@@ -178,7 +178,10 @@ class WorkerProcess:
 
     def _beat(self) -> None:
         """Write down that this worker is there; hear whether it is to be drained."""
-        self._worker = self._worker.model_copy(update={"stopped": self._over_budget()})
+        stopped = self._over_budget()
+        if stopped and stopped != self._worker.stopped:
+            self._say(f"It takes no more tasks today: {stopped}.")
+        self._worker = self._worker.model_copy(update={"stopped": stopped})
         draining = self._database.beat(self._worker)
         if draining and not self._worker.draining:
             self._say("It is drained: it takes no more tasks.")
@@ -204,13 +207,14 @@ class WorkerProcess:
             return
         if not self._database.waiting_number():
             return
-        busy = {task.place for task in self._database.living()}
+        now = self._database.situation()
+        busy = {task.place for task in now.tasks}
         free = [slot for slot in self._slots if slot.is_ready and slot.is_alive and slot.place not in busy]
-        if not free:
+        if not free or not choose(now, self._worker):
             return
         with self._database.alone() as alone:
             for slot in free if alone else ():
-                if task := choose(situation(self._database), self._worker):
+                if task := choose(self._database.situation(), self._worker):
                     self._database.move(task.id, slot.place)
                     self._say(f"{task.id} starts in slot {slot.order.number}.")
 
@@ -268,12 +272,3 @@ class WorkerProcess:
 
     def _say(self, text: str) -> None:
         self._tell(text)
-
-
-def situation(database: Database) -> Situation:
-    """Everything in the queue that decides who is next."""
-    tasks = database.living()
-    known = {task.id: task.status for task in tasks}
-    others = {name for task in tasks for name in task.needs.after} - known.keys()
-    ended = database.tasks(sorted(others)) if others else []
-    return Situation(tasks, known | {task.id: task.status for task in ended}, time.time())
