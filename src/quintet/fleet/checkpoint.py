@@ -9,6 +9,7 @@ import json
 import secrets
 import shutil
 import tempfile
+from collections.abc import Iterable
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -18,7 +19,7 @@ from pydantic import ValidationError
 
 from quintet import files, git
 from quintet.errors import GitError, QueueError
-from quintet.fleet.tasks import TaskOutcome, TaskSpec, attempt_name, branch_of
+from quintet.fleet.tasks import QueuedTask, TaskOutcome, TaskSpec, attempt_name, branch_of
 from quintet.layout import JOURNAL, PROMPT_TEXTS, PROMPTS, SETTINGS, STATE, TMP, fleet_folder, record_folder
 
 SECONDS: Final = 600.0
@@ -216,6 +217,17 @@ class Clone:
         for folder in (self.top, self.top.with_name(f"{self.name}.new")):
             with suppress(FileNotFoundError):
                 shutil.rmtree(folder)
+
+
+def stale_trees(tasks: Iterable[QueuedTask], machine: str, own_places: Iterable[str]) -> list[Path]:
+    """The clones here that no task needs: it has ended, or another machine has it. A slot may be making its own."""
+    places = set(own_places)
+    needed = {
+        attempt_name(task.id, task.attempt) for task in tasks if task.progress.home == machine or task.place in places
+    }
+    trees = fleet_folder() / "trees"
+    found = sorted(trees.iterdir()) if trees.is_dir() else []
+    return [tree for tree in found if tree.name.removesuffix(".new") not in needed]
 
 
 def read_records(repository: str, name: str) -> tuple[str, bytes]:

@@ -38,8 +38,13 @@ _CHILD_SECONDS: Final = 40.0
 """how long the process of a run may take to stop"""
 _MOST_DEATHS: Final = 3
 """how often the process of a run may die without a word before the task is parked"""
-SECRET_VARIABLES: Final = ("QUEUE", "PGPASSWORD", "PGPASSFILE", "PGSERVICE", "PGUSER", "PGHOST", "PGDATABASE")
+_SECRETS: Final = ("QUEUE", "PGPASSWORD", "PGPASSFILE", "PGSERVICE", "PGUSER", "PGHOST", "PGDATABASE")
 """what agents have no use for"""
+
+
+def environment_without_secrets() -> dict[str, str]:
+    """The variables of this process without those that lead to the database."""
+    return {name: value for name, value in os.environ.items() if name not in _SECRETS}
 
 
 class SlotOrder(BaseModel):
@@ -191,7 +196,7 @@ class _Carrying:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                env={name: value for name, value in os.environ.items() if name not in SECRET_VARIABLES},
+                env=environment_without_secrets(),
                 start_new_session=True,
             )
         try:

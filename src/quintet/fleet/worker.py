@@ -17,10 +17,11 @@ from typing import Final
 from quintet import __version__
 from quintet.config.load import Loaded, settings_to_keep
 from quintet.errors import DatabaseAway, QueueError
+from quintet.fleet.checkpoint import stale_trees
 from quintet.fleet.choosing import SLOT, Worker, choose
 from quintet.fleet.database import WAITING, Database
 from quintet.fleet.machine import machine_id, only_one
-from quintet.fleet.slot import READY, SECRET_VARIABLES, SlotOrder
+from quintet.fleet.slot import READY, SlotOrder, environment_without_secrets
 from quintet.fleet.tasks import QueuedTask, TaskStatus
 
 _POLL_SECONDS: Final = 0.5
@@ -49,7 +50,7 @@ class _SlotProcess:
             [sys.executable, "-m", "quintet.fleet.slot"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={name: value for name, value in os.environ.items() if name not in SECRET_VARIABLES},
+            env=environment_without_secrets(),
             start_new_session=True,
         )
         if self.process.stdin and self.process.stdout:
@@ -126,7 +127,7 @@ class WorkerProcess:
         self._stops = 0
         self._next_beat = 0.0
         self._is_away = False
-        self._told: set[str] = set()
+        self._tidying: subprocess.Popen[bytes] | None = None
 
     def run(self) -> int:
         """Take tasks until a signal comes; the exit code."""
@@ -162,6 +163,7 @@ class WorkerProcess:
             if time.monotonic() >= self._next_beat:
                 self._beat()
                 self._take_over()
+                self._tidy()
             self._give_tasks()
         except DatabaseAway as error:
             self._watch.forget()
@@ -232,6 +234,23 @@ class WorkerProcess:
                 if now and (now.owner, now.place, now.mark) == (task.owner, task.place, task.mark):
                     self._database.move(task.id)
                     self._say(f"{task.id} waits again: {task.owner or task.place} has been silent for {lease:.0f} s.")
+
+    def _tidy(self) -> None:
+        """Let another process end and remove what tasks have left here that this machine has no more."""
+        if self._database.is_file or (self._tidying and self._tidying.poll() is None):
+            return
+        places = [slot.place for slot in self._slots]
+        stale = stale_trees(self._database.living(), self._worker.machine, places)
+        if stale:
+            self._tidying = subprocess.Popen(
+                [sys.executable, "-m", "quintet.fleet.leftovers"],
+                stdin=subprocess.PIPE,
+                env=environment_without_secrets(),
+                start_new_session=True,
+            )
+            if self._tidying.stdin:
+                with suppress(BrokenPipeError), self._tidying.stdin as names:
+                    names.write("".join(f"{tree}\n" for tree in stale).encode())
 
     # -- the end
 

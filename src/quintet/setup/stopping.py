@@ -114,6 +114,16 @@ def stop_all(tell: Tell, *, keep_terminals: bool = False) -> None:
         raise RunError("; ".join(problems))
 
 
+def stop_below(folder: Path, tell: Tell) -> None:
+    """Stop every run that works in a folder or below it, and end its terminals."""
+    rows = [row for row in list_terminals() if Path(row.cwd).is_relative_to(folder)]
+    for tree in dict.fromkeys([folder, *(Path(row.cwd) for row in rows)]):
+        process = find_process(tree) if tree.is_dir() else None
+        sessions = tuple(dict.fromkeys(row.session for row in rows if Path(row.cwd) == tree))
+        if process or sessions:
+            stop(Target(tree, process, sessions), tell)
+
+
 def stop(target: Target, tell: Tell, *, keep_terminals: bool = False) -> None:
     """Stop a run so that it can be resumed later; print what was done, and how to resume it."""
     if keep_terminals and not target.process:

@@ -1,0 +1,26 @@
+"""Ends and removes what is left here of tasks that go on elsewhere or have ended: `python -m quintet.fleet.leftovers`.
+
+A process of its own, because it needs to know terminals, which a worker does not.
+"""
+
+import shutil
+import sys
+from pathlib import Path
+
+from quintet.errors import QuintetError
+from quintet.setup.stopping import stop_below
+
+
+def main() -> None:
+    """End what works in the folders that standard input names, and remove them."""
+    for line in sys.stdin:
+        folder = Path(line.rstrip("\n"))
+        try:
+            stop_below(folder, lambda _: None)
+            shutil.rmtree(folder, ignore_errors=True)
+        except QuintetError as error:
+            print(f"{folder}: {error}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

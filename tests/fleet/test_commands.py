@@ -1,0 +1,215 @@
+"""The commands of the queue, without a worker: what they add, show, change and refuse."""
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quintet.fleet.add import without_login
+from quintet.fleet.choosing import Worker, clock
+from quintet.fleet.tasks import TaskOutcome, TaskStatus
+from tests.fleet.rig import Fleet, fleet
+
+NEEDED = {"id", "title", "status", "verdict", "machine", "branch", "commit", "reason"}
+
+
+@pytest.fixture
+def queue() -> Iterator[Fleet]:
+    with fleet() as made:
+        yield made
+
+
+def ids(said: str) -> list[str]:
+    return [line for line in said.splitlines() if line.startswith("add-a-greeting")]
+
+
+def test_add_puts_tasks_in_with_what_they_wait_for(queue: Fleet) -> None:
+    first = ids(queue.queue("add", queue.task_file("a"), "--priority", "2"))[0]
+    options = (
+        "--after",
+        first[-8:],
+        "--delay",
+        "2h",
+        "--label",
+        "gpu",
+        "--account",
+        "claude-1",
+        "-s",
+        "limits.max_rounds=3",
+    )
+    second = ids(queue.queue("add", queue.task_file("b"), *options, QUEUE_ACCOUNTS='{"claude-1": 2}'))[0]
+    rows = queue.listed()
+    assert all(rows[one].keys() >= NEEDED for one in (first, second))
+    assert rows[first]["title"] == "Add a greeting to the project, in a file of its own, that says hello."
+    assert (rows[first]["status"], rows[first]["priority"]) == ("waiting", 2)
+    assert rows[second]["reason"] == f"waits for the PASS of {first}"
+    needs = queue.task(second).needs
+    assert (needs.labels, needs.account, needs.account_limit, needs.providers) == (
+        ("gpu",),
+        "claude-1",
+        2,
+        ("scripted",),
+    )
+    assert needs.not_before == pytest.approx(time.time() + 7200, abs=600)
+    shown = json.loads(queue.queue("show", second, "--json"))
+    assert shown["settings"]["limits"]["max_rounds"] == 3
+    assert shown["base"] == queue.project.git("rev-parse", "HEAD")
+    assert first in queue.queue("show", second)
+    assert "has no journal yet" in queue.queue("logs", second)
+
+
+def test_add_says_what_is_not_in_the_tasks_and_adds_all_or_none(queue: Fleet) -> None:
+    (queue.project.wd / "new.txt").write_text("not committed\n")
+    assert "without 1 uncommitted change here" in queue.queue("add", queue.task_file("a"))
+    bad = queue.project.root / "bad.md"
+    bad.write_text("no sections\n")
+    assert f"{bad}:2: " in queue.refused("queue", "add", queue.task_file("b"), str(bad))
+    assert len(queue.database.tasks()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("--delay", "soon"), "--delay: found 'soon', allowed: 90, 30m, 2h or 1d"),
+        (("-s", "limits.rounds=3"), "-s limits.rounds=3: allowed: KEY=VALUE"),
+        (("-s", "limits.max_rounds=0"), "--max-rounds: found"),
+        (("--label", "a b"), "--label: found 'a b', allowed: letters"),
+        (("--account", "x"), "--account: QUEUE_ACCOUNTS (queue.accounts) has no x; none is set"),
+        (("--after", "nothing"), "there is no task nothing in the queue"),
+        (("--base", "nowhere"), "WORKSPACE_BASE: there is no commit nowhere"),
+    ],
+)
+def test_a_wrong_option_is_one_line(queue: Fleet, words: tuple[str, ...], line: str) -> None:
+    assert line in queue.refused("queue", "add", queue.task_file("a"), *words)
+    assert queue.database.tasks() == []
+
+
+def test_a_queue_that_cannot_be_used_is_one_line(queue: Fleet, tmp_path: Path) -> None:
+    gone = f"sqlite:///{tmp_path}/folder"
+    (tmp_path / "folder").mkdir()
+    assert queue.refused("queue", QUEUE=gone).startswith(f"the queue at {gone} cannot be reached: ")
+    away = "postgresql://anna:hunter2@127.0.0.1:1/queue"
+    line = queue.refused("queue", QUEUE=away)
+    assert line.startswith("the queue at postgresql://127.0.0.1:1/queue cannot be reached: ")
+    assert "hunter2" not in line
+    assert "allowed: postgresql://USER@HOST/NAME" in queue.refused("queue", QUEUE="mysql://x/y")
+
+
+def test_a_queue_of_a_newer_quintet_is_refused(queue: Fleet) -> None:
+    queue.database.tasks()
+    with sqlite3.connect(queue.url.removeprefix("sqlite:///")) as connection:
+        connection.execute("UPDATE quintet_format SET version = 2")
+    connection.close()
+    line = queue.refused("queue")
+    assert "was made by a newer Quintet (format 2." in line
+    assert "pip install --upgrade 'quintet[fleet]'" in line
+
+
+def test_an_older_queue_is_brought_up_to_date(queue: Fleet) -> None:
+    queue.database.tasks()
+    with sqlite3.connect(queue.url.removeprefix("sqlite:///")) as connection:
+        connection.execute("DELETE FROM quintet_format")
+    connection.close()
+    assert "The queue is empty." in queue.queue()
+
+
+def test_a_task_is_cancelled_retried_moved_and_removed(queue: Fleet) -> None:
+    task, other = queue.add("a"), queue.add("b")
+    assert queue.queue("move", other, "--priority", "1").strip() == f"{other} has priority 1 now"
+    assert list(queue.listed()) == [other, task]
+    assert queue.queue("cancel", task).strip() == f"{task} is cancelled"
+    assert queue.listed()[task]["status"] == "cancelled"
+    assert queue.refused("queue", "cancel", task) == f"{task} has ended already: cancelled"
+    assert queue.refused("queue", "move", task, "--priority", "1").endswith("only a task that waits can be moved")
+    assert "waits again" in queue.queue("retry", task)
+    assert queue.task(task).status is TaskStatus.WAITING
+    assert queue.refused("queue", "retry", task) == f"{task} is waiting; there is nothing to retry"
+    assert "is removed" in queue.queue("remove", task)
+    assert list(queue.listed()) == [other]
+    queue.add("c")
+    assert queue.refused("queue", "show", "add").startswith("add means 2 tasks: ")
+
+
+def test_a_parked_task_says_until_when_and_goes_on_then_or_after_retry(queue: Fleet) -> None:
+    task = queue.add("a")
+    until = time.time() + 3600
+    queue.database.note(task, parked="usage limit: come back later", parked_until=until)
+    assert queue.listed()[task]["reason"] == f"parked until {clock(until)}: usage limit: come back later"
+    assert f"parked    {task}" in queue.queue()
+    assert "waits again" in queue.queue("retry", task)
+    assert queue.task(task).status is TaskStatus.WAITING
+    queue.database.note(task, parked="usage limit", parked_until=time.time() - 1)
+    assert queue.task(task).status is TaskStatus.WAITING
+
+
+def test_workers_are_shown_drained_and_forgotten(queue: Fleet) -> None:
+    assert "No worker is running. Start one: quintet worker --slots 2" in queue.call("workers").stdout
+    queue.database.beat(Worker(name="anna", slots=2, labels=("gpu",), providers={"codex": "1.2.3"}))
+    said = queue.call("workers").stdout
+    assert "alive     anna" in said
+    assert "0 of 2 slots busy, seen 0 s ago, label gpu, codex 1.2.3" in said
+    row = json.loads(queue.call("workers", "list", "--json").stdout)[0]
+    assert (row["name"], row["alive"], row["tasks"], row["draining"]) == ("anna", True, [], False)
+    assert "takes no more tasks" in queue.call("workers", "drain", "anna").stdout
+    assert queue.database.beat(Worker(name="anna", slots=2)) is True
+    assert "drained   anna" in queue.call("workers").stdout
+    assert "takes tasks again" in queue.call("workers", "drain", "anna", "--undo").stdout
+    assert queue.refused("workers", "drain", "bert") == "there is no worker bert; there are: anna"
+    queue.database.forget_worker("anna")
+    assert queue.database.workers() == []
+
+
+def test_the_listing_shows_the_newest_that_have_ended(queue: Fleet) -> None:
+    for number in range(22):
+        queue.database.cancel(queue.add(f"t{number}"))
+    said = queue.queue()
+    assert said.startswith("22 cancelled\n")
+    assert said.count("cancelled add-") == 20
+    assert "and 2 more that have ended: quintet queue list --all" in said
+    assert queue.queue("--all").count("cancelled add-") == 22
+
+
+def test_what_was_spent_on_a_day_is_added_up(queue: Fleet) -> None:
+    for task, tokens in (("a", 4), ("b", 8), ("a", 12)):
+        queue.database.spend(task, "2026-01-01", tokens, tokens / 4)
+    assert queue.database.spent("2026-01-01") == (20, 5.0)
+    assert queue.database.spent("2026-01-01", "a") == (12, 3.0)
+    assert queue.database.spent("2026-01-02") == (0, 0.0)
+
+
+def test_one_process_at_a_time_moves_tasks(queue: Fleet) -> None:
+    with queue.database.alone() as first, queue.database.alone() as second:
+        assert (first, second) == (True, False)
+    with queue.database.alone() as again:
+        assert again
+
+
+def test_doctor_says_what_is_wrong_and_how_to_fix_it(queue: Fleet) -> None:
+    found = json.loads(queue.queue("doctor", "--json"))
+    levels = {row["name"]: row["level"] for row in found["checks"]}
+    assert found["can_run"] is True
+    assert (levels["database"], levels["project"], levels["workers"]) == ("ok", "ok", "warning")
+    done = queue.call("queue", "doctor", QUEUE="postgresql://127.0.0.1:1/x")
+    assert done.exit_code == 1
+    assert "failure  database" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("https://anna:token@example.org/x.git", "https://example.org/x.git"),
+        ("https://example.org:8080/x.git", "https://example.org:8080/x.git"),
+        ("git@example.org:x.git", "git@example.org:x.git"),
+        ("ssh://git@example.org/x.git", "ssh://git@example.org/x.git"),
+    ],
+)
+def test_no_token_of_a_remote_is_in_a_task(address: str, shown: str) -> None:
+    assert without_login(address) == shown
+
+
+def test_an_outcome_survives_its_way_through_a_commit() -> None:
+    outcome = TaskOutcome(verdict="PASS", branch="quintet/a", commit="c", run="r", tokens=3, cost=0.5, reason="ü")
+    assert TaskOutcome.model_validate_json(outcome.model_dump_json()) == outcome
