@@ -12,6 +12,7 @@ from quintet.providers.registry import provider_names
 from tests.setup.conftest import Desk
 from tests.setup.programs import codex
 from tests.setup.test_doctor import checks, level
+from tests.stub.server import Stub, serving
 
 FAKE = Path(__file__).parents[1] / "stub" / "fake_acp.py"
 LOGIN = {"session/new": {"error": {"code": -32000, "message": "Authentication required"}}}
@@ -112,3 +113,12 @@ def test_doctor_checks_an_agent_of_the_users_own(desk: Desk) -> None:
     (desk.wd / "quintet.json").write_text(json.dumps(document))
     code, found = checks(desk)
     assert (code, level(found, "mine"), found["mine"][0]["fix"]) == (1, "failure", "make")
+
+
+def test_a_server_that_cannot_start_an_agent_of_the_users_own_is_found_before_a_run_finds_it(desk: Desk) -> None:
+    document = {"provider": "mine", "providers": {"mine": {"command": ["mine"]}}}
+    (desk.wd / "quintet.json").write_text(json.dumps(document))
+    with serving(Stub()) as cao:
+        code, found = checks(desk, "--api", cao.url)
+    assert (code, level(found, "server")) == (1, "failure")
+    assert "mine: this terminal server cannot start an agent of your own" in found["server"][0]["found"]

@@ -446,6 +446,11 @@ class Settings:
         return self.chosen or Workspace(self.wd, self.wd)
 
     @property
+    def own_agents(self) -> list[str]:
+        """The agents in use that the user has defined."""
+        return sorted({agent.provider for agent in self.agents.values()} & self.providers.keys())
+
+    @property
     def is_sandboxed(self) -> bool:
         return self.sandbox == "on"
 

@@ -20,6 +20,7 @@ from quintet.loop.decide.state import Status
 from quintet.loop.record.lock import worker
 from quintet.loop.record.saved_state import read_saved
 from quintet.loop.run.resume import not_resumable_reason
+from quintet.loop.run.terminals import NO_OWN_AGENTS
 from quintet.program import program
 from quintet.server.http.client import client_for
 from quintet.server.profiles import load_profile
@@ -46,7 +47,7 @@ def examine(
         yield failure("settings", str(error), f"correct it; {program()} config shows what is in effect")
         return
     if settings.api:
-        yield _server(settings.api)
+        yield _server(settings)
     else:
         yield check_tmux()
         yield check_sockets()
@@ -78,13 +79,18 @@ def _settings(found: Path | None) -> DoctorFinding:
     return ok("settings", str(found))
 
 
-def _server(api: str) -> DoctorFinding:
+def _server(settings: Settings) -> DoctorFinding:
+    api = settings.api
     try:
         client = client_for(api, "")
     except ServerError as error:
         return failure("server", str(error), f"remove the file, then start {program()} serve again")
     try:
-        backend_of(client).check_token()
+        backend = backend_of(client)
+        backend.check_token()
+        if settings.own_agents and not backend.takes_own_agents:
+            told = f"{', '.join(settings.own_agents)}: {NO_OWN_AGENTS}"
+            return failure("server", told, "unset API: a run then starts its own server")
     except Refused as error:
         return failure("server", str(error), "run as the user who started it, or set QUINTET_TOKEN")
     except ApiError as error:

@@ -27,6 +27,7 @@ REACH_SECONDS: Final = 15.0
 EXIT_SECONDS: Final = 2.0
 LOOK_SECONDS: Final = 0.1
 ASK: Final = "ask"
+NO_OWN_AGENTS: Final = "this terminal server cannot start an agent of your own (`providers`)"
 GONE: Final = "it is gone"
 OTHER_SANDBOX: Final = "it was started with another setting of SANDBOX"
 
@@ -48,10 +49,8 @@ class Terminals:
         """
         if self.settings.permissions == ASK and not self.backend.takes_permissions:
             self.store.warn("PERMISSIONS=ask has no effect: this terminal server decides what its agents may do")
-        own = {agent.provider for agent in self.settings.agents.values()} & self.settings.providers.keys()
-        if own and not self.backend.takes_own_agents:
-            names = ", ".join(sorted(own))
-            raise RunError(f"{names}: this terminal server cannot start an agent of your own (`providers`); unset API")
+        if (own := self.settings.own_agents) and not self.backend.takes_own_agents:
+            raise RunError(f"{', '.join(own)}: {NO_OWN_AGENTS}; unset API")
         self._start(step, ROLES, session, {})
 
     def replace_lost(self, step: Step, lost: Mapping[Role, str]) -> None:
