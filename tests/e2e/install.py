@@ -65,6 +65,12 @@ def ensure_qwen(version: str = "0.24.4", node: str = "22.23.3") -> Path:
     return program
 
 
+def ensure_claude_acp(version: str = "0.49.0") -> Path:
+    """The `claude-agent-acp` program of that release: Claude Code behind the Agent Client Protocol."""
+    folder = _ensure_npm("claude-acp", "@agentclientprotocol/claude-agent-acp", version)
+    return folder / "node_modules/.bin/claude-agent-acp"
+
+
 def ensure_openspec(version: str = "1.13.2") -> Path:
     """The `openspec` program of that release."""
     return _ensure_npm("openspec", "@fission-ai/openspec", version) / "node_modules/.bin/openspec"

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,16 +34,19 @@ class Cast:
     agents: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """the `agents` section of the config file"""
     more: Mapping[str, Any] = field(default_factory=dict)
-    """other sections of the config file"""
+    """other sections of the config file, which win"""
+    programs_of_own: tuple[Callable[[], Path], ...] = ()
+    """what finds the programs that the config file defines"""
 
     @property
     def provider(self) -> str:
-        return "codex" if self.codex else "claude_code" if self.claude else self.acp[0]
+        return "codex" if self.codex else "claude_code" if self.claude else next(iter(self.acp), "")
 
     def programs(self) -> list[Path]:
         wanted = [ensure_codex(self.codex)] if self.codex else []
         wanted += [ensure_claude(self.claude)] if self.claude else []
-        return wanted + [acp_agents.AGENTS[name].ensure() for name in self.acp]
+        wanted += [acp_agents.AGENTS[name].ensure() for name in self.acp]
+        return wanted + [ensure() for ensure in self.programs_of_own]
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,9 @@ LIMIT_SECONDS = 20
 PROGRAMS = ("codex", "claude", "node")
 
 
-def until(run: Rig, process: subprocess.Popen[str], condition: Callable[[], Any]) -> Any:
+def until(run: Rig, process: subprocess.Popen[str], condition: Callable[[], Any], seconds: float = SECONDS) -> Any:
     """Wait for something to happen in a run that goes on."""
-    deadline = time.monotonic() + SECONDS
+    deadline = time.monotonic() + seconds
     while not (found := condition()):
         assert process.poll() is None, process.communicate()[0]
         assert time.monotonic() < deadline, [event["event"] for event in run.journal()]
