@@ -35,14 +35,15 @@ def end_all_in(home: Path) -> None:
         signalled: set[int] = set()
         while (left := living_in(home)) and time.monotonic() < deadline:
             # Looked up anew each time: what is told to end may start something on its way out.
-            _signal(left.keys() - signalled, sign)
+            signal_all(left.keys() - signalled, sign)
             signalled |= left.keys()
             time.sleep(LOOK)
     if left := living_in(home):
         raise RuntimeError(f"still running: {left}")
 
 
-def _signal(pids: Iterable[int], sign: signal.Signals) -> None:
+def signal_all(pids: Iterable[int], sign: signal.Signals) -> None:
+    """Signals those that have not ended meanwhile."""
     for pid in pids:
         try:
             os.kill(pid, sign)

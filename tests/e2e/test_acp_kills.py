@@ -1,6 +1,5 @@
 """Real agents of the Agent Client Protocol, ended in the middle of their work: nothing is left, nothing is lost."""
 
-import os
 import signal
 import subprocess
 import time
@@ -14,7 +13,7 @@ from tests.e2e.acp_agents import AGENTS
 from tests.e2e.brains import Answer, RoleBrain
 from tests.e2e.desk import Desk, desk
 from tests.e2e.orders import orders
-from tests.e2e.processes import living_in
+from tests.e2e.processes import living_in, signal_all
 from tests.e2e.project import FAIL_THEN_PASS
 from tests.e2e.rig import RUN_SECONDS, Cast, Rig, rig, texts
 from tests.e2e.test_loops import CODEX
@@ -49,8 +48,7 @@ def kill_session(agent: Desk) -> None:
 
 
 def kill_host(agent: Desk) -> None:
-    for pid in hosts(agent.rig.home):
-        os.kill(pid, signal.SIGKILL)
+    signal_all(hosts(agent.rig.home), signal.SIGKILL)
 
 
 ENDINGS: tuple[Callable[[Desk], None], ...] = (kill_host, delete, kill_session)
@@ -75,15 +73,13 @@ def test_nothing_outlives_its_terminal_in_the_middle_of_a_tool(name: str) -> Non
 def kill_agents(run: Rig) -> None:
     """All processes of the agents below their hosts, which go on."""
     for host in hosts(run.home):
-        for process in psutil.Process(host).children(recursive=True):
-            process.kill()
+        signal_all([process.pid for process in psutil.Process(host).children(recursive=True)], signal.SIGKILL)
 
 
 def kill_everything(run: Rig) -> None:
     """The run, its terminals, its agents."""
     while living := run.living():
-        for pid in living:
-            os.kill(pid, signal.SIGKILL)
+        signal_all(living, signal.SIGKILL)
         time.sleep(LOOK)
 
 

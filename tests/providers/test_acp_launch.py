@@ -160,7 +160,7 @@ def record(folder: Path, *events: dict[str, object]) -> Path:
     return path
 
 
-SESSION = {"event": "session", "id": "s1", "begun": 17.5, "loaded": False}
+SESSION = {"event": "session", "id": "s1", "at": 17.5, "loaded": False}
 BEGIN = {"event": "begin", "turn": 1}
 
 
@@ -169,7 +169,7 @@ def test_a_conversation_goes_on(bin_folder: Path) -> None:
     record(previous, SESSION, BEGIN)
     planned, settings = start(QWEN, bin_folder, previous=previous)
     assert planned.continues
-    assert (settings.session, settings.session_begun) == ("s1", 17.5)
+    assert (settings.session, settings.session_opened) == ("s1", 17.5)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_a_conversation_goes_on(bin_folder: Path) -> None:
         ([SESSION | {"loaded": True}], "s1"),
         ([SESSION, BEGIN, SESSION | {"id": "s2"}], ""),
         ([{"event": "session", "id": 5}, BEGIN], ""),
-        ([SESSION | {"begun": "x"}, BEGIN], "s1"),
+        ([SESSION | {"at": "x"}, BEGIN], "s1"),
     ],
 )
 def test_only_a_conversation_with_a_prompt_in_it_goes_on(

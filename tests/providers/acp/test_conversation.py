@@ -117,7 +117,7 @@ def test_an_agent_that_never_answers_initialize_is_one_line(tmp_path: Path) -> N
 
 
 def test_gemini_is_asked_to_load_only_after_the_minute_in_which_the_conversation_began(tmp_path: Path) -> None:
-    talk = Talk(tmp_path, now=NOON + 20.0, session="old", session_begun=NOON + 10.0, load_in_next_minute=True)
+    talk = Talk(tmp_path, now=NOON + 20.0, session="old", session_opened=NOON + 10.0, load_in_next_minute=True)
     talk.answer(protocolVersion=1, agentCapabilities={"loadSession": True})
     assert talk.methods == ["initialize"]
     assert talk.conversation.deadline == NOON + 61.0
@@ -130,7 +130,7 @@ def test_gemini_is_asked_to_load_only_after_the_minute_in_which_the_conversation
 
 
 def test_a_load_in_a_later_minute_waits_for_nothing(tmp_path: Path) -> None:
-    talk = Talk(tmp_path, now=NOON + 61.0, session="old", session_begun=NOON + 10.0, load_in_next_minute=True)
+    talk = Talk(tmp_path, now=NOON + 61.0, session="old", session_opened=NOON + 10.0, load_in_next_minute=True)
     talk.answer(protocolVersion=1, agentCapabilities={"loadSession": True})
     assert talk.methods == ["initialize", "session/load"]
 

@@ -181,11 +181,12 @@ def test_a_permission_is_answered_by_kind(tmp_path: Path, asks: bool, key: bytes
 
 def test_a_conversation_is_loaded_with_mode_and_role_again(tmp_path: Path) -> None:
     script = {"turns": [[{"say": "mode {mode}"}]]}
-    settings = {"mode": "yolo", "instructions": "You test.", "session": "old-1", "session_begun": 1000.0}
+    settings = {"mode": "yolo", "instructions": "You test.", "session": "old-1", "session_opened": 1000.0}
     with HostRig(tmp_path, script=script, **settings) as rig:
         assert rig.ask("go")["reply"] == "mode yolo"
         (session,) = rig.events("session")
-        assert (session["id"], session["loaded"], session["begun"]) == ("old-1", True, 1000.0)
+        assert (session["id"], session["loaded"]) == ("old-1", True)
+        assert session["at"] > settings["session_opened"], "the next program has to know when it was opened last"
         assert rig.received("session/new") == []
         assert [event["text"] for event in rig.events("message")] == ["mode yolo"]
         assert "an old answer" not in rig.text

@@ -114,7 +114,7 @@ class Conversation:
     def _opened(self, session: AcpSession) -> None:
         self.session, self._tell_role = session, session.tell_role
         now = self.clock()
-        self.record.session(session, self.settings.session_begun if session.loaded else now, now)
+        self.record.session(session, now)
         model = f" · model {self.settings.model}" if self.settings.model else ""
         mode = f" · mode {self.settings.mode}" if self.settings.mode else ""
         self.pane.dim(f"{session.agent}{model}{mode}")

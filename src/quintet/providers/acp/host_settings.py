@@ -75,11 +75,11 @@ class HostSettings:
     note_prefix: str = ""
     """how a message begins that is a note of the program's, not the model's"""
     load_in_next_minute: bool = False
-    """a conversation cannot be loaded in the clock minute in which it was begun"""
+    """to load a conversation in the clock minute in which it was begun or loaded before would destroy it"""
     session: str = ""
     """the conversation to go on with; empty for a new one"""
-    session_begun: float = 0.0
-    """when it was begun, in seconds since the epoch"""
+    session_opened: float = 0.0
+    """when it was begun, or loaded last, in seconds since the epoch"""
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

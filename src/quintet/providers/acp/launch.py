@@ -35,7 +35,7 @@ def plan(agent: AcpAgent, launch: Launch) -> LaunchPlan:
     """The host's command line, and the file with what it does."""
     role = next((role.name for role in ROLES if role.profile == launch.profile), launch.profile)
     command = agent_command(agent, launch)
-    session, begun = find_conversation(launch.previous / RECORD) if launch.previous else ("", 0.0)
+    session, opened = find_conversation(launch.previous / RECORD) if launch.previous else ("", 0.0)
     settings = HostSettings(
         agent.name,
         command.argv,
@@ -51,7 +51,7 @@ def plan(agent: AcpAgent, launch: Launch) -> LaunchPlan:
         note_prefix=agent.note_prefix,
         load_in_next_minute=agent.load_in_next_minute,
         session=session,
-        session_begun=begun,
+        session_opened=opened,
     )
     return LaunchPlan(
         argv=(sys.executable, "-P", "-m", HOST, str(launch.folder)),
@@ -102,16 +102,16 @@ def sets_permissions(agent: AcpAgent, args: Sequence[str]) -> bool:
 
 
 def find_conversation(record: Path) -> tuple[str, float]:
-    """The conversation in a record, and when it began; an empty name where there is none that had a prompt."""
-    session, begun, is_used = "", 0.0, False
+    """The conversation in a record, and when it was opened; an empty name where there is none that had a prompt."""
+    session, opened, is_used = "", 0.0, False
     for event in read_events(record):
         if event.get("event") == "session" and isinstance(event.get("id"), str):
-            session, at = event["id"], event.get("begun")
-            begun = float(at) if isinstance(at, int | float) else 0.0
+            session, at = event["id"], event.get("at")
+            opened = float(at) if isinstance(at, int | float) else 0.0
             is_used = event.get("loaded") is True
         elif event.get("event") == "begin":
             is_used = True
-    return (session, begun) if is_used else ("", 0.0)
+    return (session, opened) if is_used else ("", 0.0)
 
 
 def _way(agent: AcpAgent, launch: Launch) -> Way:

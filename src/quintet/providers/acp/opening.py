@@ -91,9 +91,9 @@ def _continue(
     methods = ["session/resume"] if "resume" in as_object(abilities.get("sessionCapabilities")) else []
     methods += ["session/load"] if abilities.get("loadSession") is True else []
     if methods and settings.load_in_next_minute:
-        until = math.floor(settings.session_begun / _MINUTE + 1) * _MINUTE + 1.0
+        until = math.floor(settings.session_opened / _MINUTE + 1) * _MINUTE + 1.0
         if now < until:
-            yield PauseUntil(until, "a conversation can be loaded from the minute after its beginning")
+            yield PauseUntil(until, "a conversation can be loaded from the minute after it was opened last")
     why = "the agent cannot load conversations"
     for method in methods:
         answer = yield Call(method, asked)

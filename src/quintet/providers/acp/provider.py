@@ -32,7 +32,7 @@ class AcpProvider(Provider):
     decline_key: ClassVar[str] = "n"
     doorbell: ClassVar[str] = DOORBELL
     start_seconds: ClassVar[float] = 180.0
-    """some load a conversation only in the minute after its beginning"""
+    """some load a conversation only in the minute after it was opened last"""
 
     def __init__(self, agent: AcpAgent) -> None:
         self.agent = self.registration = agent

@@ -16,8 +16,8 @@ class RecordWriter:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def session(self, session: AcpSession, begun: float, at: float) -> None:
-        self._write("session", id=session.id, begun=begun, agent=session.agent, loaded=session.loaded, at=at)
+    def session(self, session: AcpSession, at: float) -> None:
+        self._write("session", id=session.id, agent=session.agent, loaded=session.loaded, at=at)
 
     def begin(self, turn: int, by: str, at: float) -> None:
         self._write("begin", turn=turn, by=by, at=at)
