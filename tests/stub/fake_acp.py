@@ -6,6 +6,7 @@
 import json
 import os
 import re
+import select
 import shlex
 import subprocess
 import sys
@@ -34,6 +35,8 @@ class Script:
         """by method: `null` for none, {"error": ...}, {"result": ...}; else the method is carried out"""
         self.during: dict[str, list[dict[str, Any]]] = raw.get("during", {})
         """by method: steps before its answer"""
+        self.after: dict[str, list[dict[str, Any]]] = raw.get("after", {})
+        """by method: steps after its answer"""
         self.turns: list[list[dict[str, Any]]] = raw.get("turns", [[{"say": "done"}]])
         """steps of each prompt; the last of them for all that follow"""
         self.by_prompt: list[tuple[str, list[dict[str, Any]]]] = raw.get("by_prompt", [])
@@ -100,6 +103,7 @@ class FakeAgent:
             self.send({"id": message["id"], "error": {"code": -32601, "message": f"Method not found: {method}"}})
         else:
             self.send({"id": message["id"], **result})
+        self.act(self.script.after.get(method, []), message)
 
     def do_initialize(self, _: dict[str, Any]) -> dict[str, Any]:
         info = {"name": "fake-agent", "version": "1.2.3"}
@@ -184,8 +188,12 @@ class FakeAgent:
         sys.stderr.flush()
 
     def step_long(self, size: int, _: Any) -> None:
-        """An update of so many bytes that means nothing."""
-        self.update({"sessionUpdate": "available_commands_update", "availableCommands": "x" * size})
+        """A message in a line of so many bytes."""
+        self.say("long ", _meta={"padding": "x" * size})
+
+    def step_until_input(self, _: Any, __: Any) -> None:
+        """Wait until the next message is on its way, without reading it."""
+        select.select([0], [], [])
 
     def step_notify(self, method: str, _: Any) -> None:
         self.send({"method": method, "params": {"x": 1}})
@@ -262,6 +270,14 @@ class FakeAgent:
         subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while not (Path(spawned["pids"]).exists() and Path(spawned["pids"]).read_text(encoding="utf-8").strip()):
             time.sleep(0.005)
+
+    def step_draw(self, text: str, _: Any) -> None:
+        """Write to the terminal past the host, as a tool may that asks for a password."""
+        try:
+            with Path("/dev/tty").open("w", encoding="utf-8") as terminal:
+                terminal.write(text)
+        except OSError as error:
+            self.say(f"no terminal: {error.strerror}")
 
     def step_exit(self, code: int, _: Any) -> NoReturn:
         sys.stdout.flush()

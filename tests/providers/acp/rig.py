@@ -50,6 +50,7 @@ class HostRig:
             stderr=inside,
             cwd=self.folder,
             start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # as tmux does it  # noqa: PLW1509
         )
         os.close(inside)
         self.agents: set[int] = set()

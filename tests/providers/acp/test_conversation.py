@@ -157,6 +157,19 @@ def test_a_turn_that_was_cancelled_is_interrupted_whatever_the_agent_calls_that(
     assert [(end["stop"], end["failed"]["kind"]) for end in ends] == [("cancelled", "interrupted")] * 3
 
 
+def test_a_second_answer_to_the_first_prompt_does_not_end_the_second_turn(tmp_path: Path) -> None:
+    talk = Talk(tmp_path).open()
+    talk.conversation.prompt("one", SERVER)
+    first = talk.sent[-1]["id"]
+    for _ in range(2):
+        talk.update("agent_message_chunk", content={"type": "text", "text": "ok"})
+        talk.say({"id": first, "result": {"stopReason": "end_turn"}})
+        if talk.conversation.at_rest:
+            talk.conversation.prompt("two", SERVER)
+    assert talk.conversation.turn is not None
+    assert len([event for event in read_events(talk.path) if event["event"] == "end"]) == 1
+
+
 def test_a_permission_that_comes_after_the_cancel_is_cancelled(tmp_path: Path) -> None:
     talk = Talk(tmp_path).open()
     talk.conversation.prompt("x", SERVER)

@@ -203,7 +203,7 @@ def test_the_model_is_not_set_over_the_protocol_where_that_would_change_the_user
 def test_a_line_of_any_length_is_read(tmp_path: Path, size: int) -> None:
     script = {"during": {"session/new": [{"long": size}]}, **turn({"long": size}, {"say": "ok"})}
     with HostRig(tmp_path, script=script) as rig:
-        assert rig.ask("x")["reply"] == "ok"
+        assert rig.ask("x")["reply"] == "long ok"
 
 
 def test_an_answer_of_a_megabyte_is_recorded_whole(tmp_path: Path) -> None:
@@ -216,10 +216,11 @@ def test_an_answer_of_a_megabyte_is_recorded_whole(tmp_path: Path) -> None:
 
 
 def test_a_prompt_of_a_megabyte_to_an_agent_that_writes_as_much_before_it_reads(tmp_path: Path) -> None:
-    with HostRig(tmp_path, script={"turns": [[{"long": 3_000_000}, {"request": "x/y"}, {"say": "ok"}]]}) as rig:
-        assert rig.ask("p" * 1_000_000)["reply"] == "ok"
-        assert rig.ask("q" * 1_000_000)["reply"] == "ok"
-        assert [len(one["params"]["prompt"][0]["text"]) for one in rig.received("session/prompt")] == [1_000_000] * 2
+    after = {"session/prompt": [{"until_input": 1}, {"long": 3_000_000}]}
+    with HostRig(tmp_path, script={"after": after, "turns": [[{"say": "ok"}]]}) as rig:
+        assert rig.ask("first")["reply"] == "ok"
+        assert rig.ask("q" * 1_000_000)["failed"] is None
+        assert len(rig.received("session/prompt")[1]["params"]["prompt"][0]["text"]) == 1_000_000
 
 
 def test_unknown_requests_are_refused_and_unknown_notifications_ignored(tmp_path: Path) -> None:
@@ -382,3 +383,10 @@ def test_deep_and_hostile_json_is_ignored(tmp_path: Path) -> None:
         "sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "not ours"}}}})]  # fmt: skip
     with HostRig(tmp_path, script=turn(*({"raw": line + "\n"} for line in lines), {"say": "ok"})) as rig:
         assert rig.ask("x")["reply"] == "ok"
+
+
+def test_no_tool_can_write_to_the_pane_past_the_host(tmp_path: Path) -> None:
+    with HostRig(tmp_path, script=turn({"draw": "\x1b]2;quintet acp ready\x07Password: "})) as rig:
+        assert rig.ask("x")["reply"].startswith("no terminal: ")
+        rig.ready()
+        assert "Password" not in rig.text
