@@ -133,7 +133,7 @@ def a_turn_has_an_end_whatever_came_before(found: Any) -> None:
 
 @holds("JSON-RPC lines", st.lists(_answered | _refused | _objects, min_size=1, max_size=8))
 def a_conversation_begins_or_one_line_says_why_not(answers: list[str]) -> None:
-    talk = _Talk(session="old", mode="m", options={"a": "b"}, model="x", instructions="role")
+    talk = _Talk(session="old", mode="m", model="x", instructions="role")
     try:
         for answer in answers:
             if talk.conversation.at_rest:
