@@ -9,7 +9,7 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,7 +82,7 @@ def run(
     `feed` is its standard input, `to` a file for its output; `hooks` lets the repository's own hooks run; without
     `check` the caller looks at the exit code.
     """
-    options = _OPTIONS if hooks else (*_OPTIONS, *_NO_HOOKS)
+    words = ["git", *_OPTIONS, *(() if hooks else _NO_HOOKS), *arguments]
     environment = {**_inherited(), **_FIXED, **(env or {})}
     # files and not pipes: a process that a hook leaves behind would keep a pipe open
     with ExitStack() as stack:
@@ -92,28 +92,28 @@ def run(
                 given.write(feed)
                 given.seek(0)
                 feed = given
-            process = subprocess.Popen(
-                ["git", *options, *arguments],
-                cwd=folder,
-                env=environment,
-                stdin=feed,
-                stdout=to or out,
-                stderr=err,
-                start_new_session=True,
-            )
+            code = _run_to_its_end(words, folder, environment, (feed, to or out, err), seconds)
         except OSError as error:
             raise GitError(f"git cannot be run in {folder}: {error.strerror}") from error
-        try:
-            wait(process, seconds)
         except subprocess.TimeoutExpired as error:
             raise GitError(f"git {arguments[0]} in {folder} did not end within {seconds:.0f} s") from error
-        finally:
-            end_group(process)
-        code = process.returncode
         result = GitResult(code, _content(out), _last_line(_content(err)) or f"exit code {code}")
     if check and result.code:
         raise GitError(f"git {arguments[0]} in {folder} failed: {result.error}")
     return result
+
+
+def _run_to_its_end(
+    words: Sequence[str], folder: Path, env: Mapping[str, str], streams: tuple[IO[bytes], ...], seconds: float
+) -> int:
+    """The exit code of a command, of which nothing is left running."""
+    given, out, err = streams
+    process = subprocess.Popen(words, cwd=folder, env=env, stdin=given, stdout=out, stderr=err, start_new_session=True)
+    try:
+        wait(process, seconds)
+    finally:
+        end_group(process)
+    return process.returncode
 
 
 def answer(folder: Path, *arguments: str) -> str | None:

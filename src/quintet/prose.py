@@ -52,6 +52,17 @@ def plural(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def first_few(names: Sequence[object], shown: int = 5, left_out: int = 0) -> str:
+    """The first of some names, and how many more there are; `left_out` of them are not in the sequence."""
+    more = len(names[shown:]) + left_out
+    return ", ".join(map(str, names[:shown])) + (f" and {more} more" if more else "")
+
+
+def printable(name: str) -> str:
+    """The name of a file on one line: it may contain anything."""
+    return name if name.isprintable() else ascii(name)[1:-1]
+
+
 def commands(rows: Sequence[tuple[str, str]]) -> str:
     """Commands to type, with notes beside them, or above them where a line would become too long."""
     column = max((len(words) for words, note in rows if note), default=0)

@@ -38,6 +38,11 @@ class Role:
         """The role as people read it."""
         return in_words(self.name)
 
+    @property
+    def judges(self) -> bool:
+        """Whether it judges what others have done."""
+        return self.reviews or self.phase is Phase.TESTER
+
 
 def in_words(name: str) -> str:
     """A role's name as people read it: `peer_programmer` is the peer programmer."""

@@ -44,7 +44,7 @@ def test_nothing_of_a_snapshot_is_visible(project: Project) -> None:
 
 
 def test_unchanged_files_are_not_read_again(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quintet.guard.snapshot._RACY_NS", -(10**12))  # as if the files were older
+    monkeypatch.setattr("quintet.guard.scanning._RACY_NS", -(10**12))  # as if the files were older
     project.take()
     read = observed(project.store, monkeypatch)
     project.take()
@@ -136,7 +136,7 @@ def test_a_file_that_was_too_much_to_read_needs_a_new_snapshot(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = project.take()
-    monkeypatch.setattr("quintet.guard.snapshot._ROOM", 10)
+    monkeypatch.setattr("quintet.guard.scanning._ROOM", 10)
     project.write("large", "more than ten bytes")
     assert not look(before, project.store).complete
 

@@ -108,7 +108,7 @@ def play(
             return played
         outcome: Outcome
         if isinstance(step, Verify):
-            played.verified += step.when is When.AFTER_PASS
+            played.verified += step.when is When.AFTER_TEST
             code = red if step.when is When.START else exit_code
             outcome = ChecksEnded((CheckOutcome(step.checks[0], code, "output of the command"),))
         elif isinstance(step, WaitForPerson):

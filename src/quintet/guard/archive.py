@@ -13,6 +13,7 @@ from quintet.errors import GitError
 from quintet.guard.changes import Area, Change
 from quintet.guard.snapshot import Snapshot
 from quintet.guard.store import Entry, Store
+from quintet.prose import printable
 
 _SECONDS: Final = 300.0
 
@@ -54,7 +55,7 @@ def _patch(of: Sequence[Change], all_of: Sequence[Change], store: Store, target:
 
 
 def _line(change: Change) -> str:
-    name = change.name if change.name.isprintable() else ascii(change.name)
+    name = printable(change.name)
     if change.kind == "mode" and isinstance(change.before, Entry) and isinstance(change.after, Entry):
         return f"# mode {stat.S_IMODE(change.before.mode):04o} -> {stat.S_IMODE(change.after.mode):04o} {name}"
     values = f": {change.before} -> {change.after}" if change.area in (Area.REF, Area.HEAD, Area.INDEX) else ""

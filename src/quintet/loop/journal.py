@@ -197,7 +197,7 @@ class When(StrEnum):
     START = "start"
     """before the first prompt, where they have to fail"""
     BEFORE_TEST = "before_test"
-    AFTER_PASS = "after_pass"
+    AFTER_TEST = "after_pass"
     """after the tester's PASS, on which they have the last word"""
 
 

@@ -8,10 +8,10 @@ from typing import Final
 from quintet import git
 from quintet.errors import GitError, RunError
 from quintet.program import program
+from quintet.prose import first_few, printable
 from quintet.workspace.repository import SECONDS, Repository
 from quintet.workspace.worktrees import Worktree
 
-_SHOWN: Final = 5
 _CONFLICT: Final = 1
 _SUBMODULE: Final = "160000"
 
@@ -115,6 +115,4 @@ def _merged_tree(repository: Repository, branch: str, head: str, tip: str) -> st
 
 
 def _some(paths: Iterable[str]) -> str:
-    named = sorted(set(paths))
-    more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
-    return ", ".join(path if path.isprintable() else ascii(path) for path in named[:_SHOWN]) + more
+    return first_few([printable(path) for path in sorted(set(paths))])

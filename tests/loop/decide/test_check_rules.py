@@ -111,7 +111,7 @@ def test_a_pass_is_confirmed_by_all_checks_and_the_state_knows_them() -> None:
     config = settings(prompt=TASK, verify_cmd="make")
     state = replace(in_test(turn=Turn.VERIFY), outputs={role.output: "x" for role in ROLES})
     step = next_step(state, config)
-    assert step == Verify(1, (ONE, TWO, COMMAND), When.AFTER_PASS)
+    assert step == Verify(1, (ONE, TWO, COMMAND), When.AFTER_TEST)
     after, _ = apply(state, step, ended(0, 0, 0), config)
     assert next_step(after, config) == Finished(Status.PASS)
     assert after.checked == {"verify block 1": 0, "verify block 2": 0, "make": 0}

@@ -14,7 +14,8 @@ from quintet.layout import response_path_for
 from quintet.loop import journal
 from quintet.loop.decide.checks import Check
 from quintet.loop.decide.condense import condense_for_programmer, condense_for_tester
-from quintet.loop.decide.flow import NOT_THERE, apply, missing, next_step
+from quintet.loop.decide.flow import apply, next_step
+from quintet.loop.decide.outputs import NOT_THERE, missing
 from quintet.loop.decide.prompts import BACK_REFERENCE
 from quintet.loop.decide.state import Again, State, Status, TerminalRef, Turn
 from quintet.loop.decide.steps import (

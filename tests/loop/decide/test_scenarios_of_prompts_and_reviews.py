@@ -7,8 +7,9 @@ import pytest
 
 from quintet.layout import RESPONSE_DIR, response_path_for
 from quintet.loop.decide.condense import extract_review_notes, extract_test_evidence
-from quintet.loop.decide.flow import NOT_THERE, next_step
+from quintet.loop.decide.flow import next_step
 from quintet.loop.decide.gate import is_review_approved
+from quintet.loop.decide.outputs import NOT_THERE
 from quintet.loop.decide.prompts import BACK_REFERENCE, Prompts
 from quintet.loop.decide.state import State, Status
 from quintet.loop.decide.steps import Ask, Finished

@@ -185,7 +185,7 @@ def test_a_project_that_is_too_large_is_not_guarded_and_says_so_once(project: Pr
         "from quintet.guard import store\n"
         "class Over(store.Deadline):\n"
         "    def __init__(self, seconds, room=None):\n        super().__init__(0.0)\n        self._seconds = seconds\n"
-        "import quintet.guard.snapshot as snapshot\nsnapshot.Deadline = Over\n"
+        "import quintet.guard.scanning as scanning\nscanning.Deadline = Over\n"
     )
     project.stub.script[TESTER] = acting(PASS, edit(project))
     done = project.run(PYTHONPATH=str(site))

@@ -40,7 +40,7 @@ class Verify:
 
     round: int
     checks: tuple[Check, ...]
-    when: When = When.AFTER_PASS
+    when: When = When.AFTER_TEST
 
     @property
     def key(self) -> str:

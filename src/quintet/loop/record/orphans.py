@@ -16,7 +16,7 @@ MOST: Final = 12
 """runs that are looked at, from the newest on: older ones were cleared away when these began"""
 
 
-def find_strays(settings: Settings) -> list[State]:
+def find_orphans(settings: Settings) -> list[State]:
     """The unfinished runs of a project that have no state file any more, in no place."""
     names = {path.parent.name for path in (settings.workspace.tree / TMP).glob(f"*/{JOURNAL}")}.union(
         recorded_runs(settings.workspace.tree)

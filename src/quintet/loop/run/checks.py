@@ -13,7 +13,7 @@ from quintet.loop.record.store import RunStore
 _WORDS: Final = {
     When.START: "before anything is done, this check has to fail",
     When.BEFORE_TEST: "before the tester is asked, this check runs",
-    When.AFTER_PASS: "the tester's PASS is verified with",
+    When.AFTER_TEST: "the tester's PASS is verified with",
 }
 
 
@@ -54,4 +54,4 @@ def _file_name(step: Verify, sequence: int, number: int) -> str:
     """The first numbers of an archive are those of replies: by them a run is known that has something to go on with."""
     if step.when is When.START:
         return f"000-check-{number}.md"
-    return f"{sequence + number:03d}-{'verify' if step.when is When.AFTER_PASS else 'check'}.md"
+    return f"{sequence + number:03d}-{'verify' if step.when is When.AFTER_TEST else 'check'}.md"

@@ -34,12 +34,12 @@ from quintet.guard import (
 from quintet.layout import OWN_FILES, TMP, guard_folder, start_snapshot, user_state_folder
 from quintet.loop.decide.state import State
 from quintet.loop.decide.steps import Ask, Step, Verify
-from quintet.loop.journal import GuardedChange, GuardViolation
+from quintet.loop.journal import GuardViolation
 from quintet.loop.record.store import RunStore
+from quintet.loop.run.change_words import guarded_change, some_changes
 from quintet.loop.run.checkout_watch import CheckoutWatch
-from quintet.loop.run.strays import is_judge
 from quintet.program import program
-from quintet.prose import plural
+from quintet.prose import plural, printable
 from quintet.roles import TESTER, Role
 from quintet.workspace.worktrees import worktree_branches
 
@@ -49,11 +49,9 @@ _TURN: Final = "turn-"
 """the beginning of the names of the snapshots before a prompt"""
 _LEFT: Final = f"{_TURN}left"
 """the snapshot of a turn that is over: the project as that has left it, and as it has to be until the next one"""
-_SHOWN: Final = 5
 _MOST: Final = 50
 """changes that an event names"""
 _LARGEST: Final = 10_000_000
-_WORDS: Final = {"mode": "changed the mode of", "type": "changed the type of"}
 
 
 class TreeGuard:
@@ -158,7 +156,7 @@ class TreeGuard:
 
     def _tell_failed(self, undone: Undone) -> None:
         for name, reason in undone.failed.items():
-            self._store.warn(f"{_printable(name)} could not be put back: {reason}")
+            self._store.warn(f"{printable(name)} could not be put back: {reason}")
 
     def _tell_changes_since(self, snapshots: Store, step: Step) -> None:
         """Tell and keep what has changed since the run was stopped; since its last turn began, where it was killed.
@@ -175,7 +173,7 @@ class TreeGuard:
             patch = self._free_name("resumed")
             self._keep(keep(changes, before, snapshots, patch)[0])
             since = "the run was stopped" if (self._folder / f"{_STOPPED}.json").exists() else "its last turn began"
-            self._store.note(f"changed since {since}: {_some(changes)}; kept as {patch.name}")
+            self._store.note(f"changed since {since}: {some_changes(changes)}; kept as {patch.name}")
         (self._folder / f"{_STOPPED}.json").unlink(missing_ok=True)
 
     def _put_right(self, snapshots: Store) -> None:
@@ -188,7 +186,7 @@ class TreeGuard:
         if split.forbidden:
             patch = self._free_name("checks-undone")
             undone = self._carry_out(split, before, snapshots, patch)
-            self._store.warn(f"undone before the checks run on: {_some(split.forbidden)}; kept as {patch.name}")
+            self._store.warn(f"undone before the checks run on: {some_changes(split.forbidden)}; kept as {patch.name}")
             self._tell_failed(undone)
 
     def _load_left(self, snapshots: Store) -> Snapshot | None:
@@ -294,7 +292,7 @@ class TreeGuard:
         """The outcome of the step is saved: its snapshot is still needed if it is one of what the step has left."""
         if self._snapshots is not None:
             snapshot = self._folder / f"{self._name}.json"
-            if (self._left_unchanged or is_judge(step.role)) and snapshot.exists():
+            if (self._left_unchanged or step.role.judges) and snapshot.exists():
                 snapshot.replace(self._left_file)
             for path in (snapshot, self._note):
                 path.unlink(missing_ok=True)
@@ -336,14 +334,14 @@ class TreeGuard:
         return state.is_relative_to(top) and Path(top, change.name).is_relative_to(state)
 
     def _violation(self, step: Ask, split: Split, earlier: GuardViolation | None) -> GuardViolation:
-        paths = list(dict.fromkeys([*(earlier.paths if earlier else ()), *map(_told, split.forbidden)]))
+        paths = list(dict.fromkeys([*(earlier.paths if earlier else ()), *map(guarded_change, split.forbidden)]))
         return GuardViolation(
             step=step.key,
             role=step.role.name,
             paths=tuple(paths[:_MOST]),
             left_out=len(paths[_MOST:]) + (earlier.left_out if earlier else 0),
             serious=split.serious or (earlier is not None and earlier.serious),
-            outside=tuple(map(_told, split.told[:_MOST])),
+            outside=tuple(map(guarded_change, split.told[:_MOST])),
         )
 
     def _undo(self, split: Split, before: Snapshot, snapshots: Store, violation: GuardViolation) -> GuardViolation:
@@ -354,7 +352,7 @@ class TreeGuard:
         violation = violation.model_copy(update={"undone": True, "file": patch.name})
         files.write(self._note, violation.model_dump_json(), durable=True)
         undone = self._carry_out(split, before, snapshots, patch)
-        failed = tuple(f"{_printable(name)}: {reason}" for name, reason in undone.failed.items())
+        failed = tuple(f"{printable(name)}: {reason}" for name, reason in undone.failed.items())
         left = any(change.area is Area.FILE and change.name in undone.failed for change in undone.changes)
         told = {"failed": (*failed, *undone.notes)[:_MOST], "serious": violation.serious or left}
         return violation.model_copy(update=told)
@@ -410,24 +408,3 @@ class TreeGuard:
 
 def _aside(folder: Path, number: int) -> Path:
     return folder.with_name(f"{folder.name}-damaged-{number}")
-
-
-def _told(change: Change) -> GuardedChange:
-    name = _printable(change.name)
-    match change.area:
-        case Area.INDEX:
-            name = f"{name} in the index"
-        case Area.GIT:
-            name = f".git/{name.partition('/')[2]}"
-        case Area.CHECKOUT:
-            name = f"{name} in your checkout"
-    return GuardedChange(path=name, change=_WORDS.get(change.kind, change.kind))
-
-
-def _some(changes: Sequence[Change]) -> str:
-    told = ", ".join(str(_told(change)) for change in changes[:_SHOWN])
-    return told + (f" and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else "")
-
-
-def _printable(name: str) -> str:
-    return name if name.isprintable() else ascii(name)[1:-1]

@@ -15,7 +15,7 @@ from quintet.errors import RunError, StateError
 from quintet.layout import TMP
 from quintet.loop.decide.state import State, Status, has_all_terminals
 from quintet.loop.decide.task import title_of
-from quintet.loop.record.orphans import find_strays, is_folder_name
+from quintet.loop.record.orphans import find_orphans, is_folder_name
 from quintet.loop.record.run_record import unmark
 from quintet.loop.record.saved_state import put_right, read_saved
 from quintet.loop.record.state_file import put_aside
@@ -30,13 +30,13 @@ class Found(NamedTuple):
 
     resumable: State | None = None
     old: State | None = None
-    strays: Sequence[State] = ()
+    orphans: Sequence[State] = ()
     """runs whose state nobody can read any more, as far as their journals tell of them"""
 
     @property
     def earlier(self) -> list[State]:
         """What there was before a new run."""
-        return [*self.strays, *([self.old] if self.old else [])]
+        return [*self.orphans, *([self.old] if self.old else [])]
 
 
 def find_saved(settings: Settings, warn: Callable[[str], None]) -> Found:
@@ -53,7 +53,7 @@ def find_saved(settings: Settings, warn: Callable[[str], None]) -> Found:
     if wish and reason:
         raise RunError(f"cannot resume: {reason}")
     if saved is None:
-        return Found(strays=find_strays(settings))
+        return Found(orphans=find_orphans(settings))
     return Found(old=saved) if reason or wish is False else Found(resumable=saved)
 
 
@@ -75,8 +75,8 @@ def archive_state(settings: Settings, saved: State) -> Path:
 
 def archive_previous(found: Found, store: RunStore, backend: Backend) -> None:
     """Archive an old state and end its terminals: agents that nobody waits for may go on changing the project."""
-    for stray in found.strays:
-        end_session(backend, stray)
+    for orphan in found.orphans:
+        end_session(backend, orphan)
     old = found.old
     if old is None:
         return

@@ -7,7 +7,7 @@ from quintet.api.backend import Backend
 from quintet.errors import ApiError
 from quintet.loop.record.store import RunStore
 from quintet.prose import plural
-from quintet.roles import ROLES, TESTER, Role
+from quintet.roles import ROLES, Role
 
 _MOST_TOLD: Final = 3
 
@@ -23,8 +23,3 @@ def end_strays(backend: Backend, store: RunStore, but: Role | None = None) -> No
         if commands := found.get(state.terminals[role.name].id):
             named = ", ".join(commands[:_MOST_TOLD]) + (" and others" if commands[_MOST_TOLD:] else "")
             store.warn(f"{role} had left {plural(len(commands), 'command')} running, now ended: {named}")
-
-
-def is_judge(role: Role) -> bool:
-    """Whether a role judges what others have done."""
-    return role.reviews or role is TESTER

@@ -20,7 +20,7 @@ from quintet.loop.record.people import PersonNote
 from quintet.loop.record.responses import EXCERPT, LONGEST_REPLY, blocks, excerpt
 from quintet.loop.record.store import RunStore
 from quintet.loop.run.guarding import TreeGuard
-from quintet.loop.run.strays import end_strays, is_judge
+from quintet.loop.run.strays import end_strays
 from quintet.loop.run.tokens import Spent
 from quintet.loop.run.waiting import Prompt, Reply, Request, ResponseWaiter
 from quintet.roles import PEER_PROGRAMMER
@@ -56,7 +56,7 @@ class AgentTurn:
         prompt = with_notes(prompts.build(step), notes)
         if self._state.dispatched != step.key:
             self.waiter.tokens.check(self._state, self.waiter.backend)
-            if is_judge(step.role):
+            if step.role.judges:
                 end_strays(self.waiter.backend, self.store, but=step.role)
             self.guard.before(step)
             self._dispatch(notes)
@@ -226,7 +226,7 @@ class AgentTurn:
         )
 
     def _actions(self) -> TurnActions | None:
-        wait = is_judge(self.step.role) and self.settings.require_actions
+        wait = self.step.role.judges and self.settings.require_actions
         return self.waiter.actions.close(self.waiter.backend, self._terminal, wait=wait)
 
     def _lost_tests(self) -> TestLosses:

@@ -166,37 +166,32 @@ class ResponseWaiter:
         self.store.emit(ServerFault(text=f"{fault}; trying again"))
 
 
-@dataclass
 class _Wait:
     """One wait for one response. A doubtful sign never counts as an answer."""
 
-    waiter: ResponseWaiter
-    request: Request
-    started: bool = False
-    """the agent was seen at work since the dispatch, or the guard that waits for this has given up"""
-    worked: bool = False
-    """the agent was seen at work since the dispatch"""
-    sent_again: bool = False
-    idle_since: float | None = None
-    reminders: int = 0
-    permissions: int = 0
-    permission_at: float = field(default=float("-inf"))
-    question_told: bool = False
-    """the user was told of a question that no yes answers"""
-    backoff: Backoff = field(default_factory=Backoff)
-    doubt_told: bool = False
-    reason_told: str = ""
-    """what the user was told of an agent at work"""
-    seen: Look | None = None
-    seen_since: float = 0.0
-
-    def __post_init__(self) -> None:
-        self.backend, self.store = self.waiter.backend, self.waiter.store
-        self.clock = self.waiter.clock
-        self.settings = self.waiter.settings
+    def __init__(self, waiter: ResponseWaiter, request: Request) -> None:
+        self.waiter, self.request = waiter, request
+        self.backend, self.store = waiter.backend, waiter.store
+        self.settings, self.clock = waiter.settings, waiter.clock
         self.begun = self.armed_at = self.clock.now()
         self.poll_seconds = max(self.settings.poll_seconds, SETTLED_SECONDS)
         self.status = TerminalStatus.UNKNOWN
+        self.started = False
+        """the agent was seen at work since the dispatch, or the guard that waits for this has given up"""
+        self.worked = False
+        """the agent was seen at work since the dispatch"""
+        self.sent_again = False
+        self.idle_since: float | None = None
+        self.reminders = self.permissions = 0
+        self.permission_at = float("-inf")
+        self.question_told = False
+        """the user was told of a question that no yes answers"""
+        self.backoff = Backoff()
+        self.doubt_told = False
+        self.reason_told = ""
+        """what the user was told of an agent at work"""
+        self.seen: Look | None = None
+        self.seen_since = 0.0
 
     def run(self) -> Reply:
         next_poll = self.begun

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Protocol
 
 from fastapi import APIRouter, FastAPI, Request
@@ -48,26 +49,13 @@ def create_app(
     control_token: str = "",
 ) -> FastAPI:
     """An application; its sessions are found on the event loop that serves it."""
-
-    @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        sessions = app.state.sessions = make_sessions()
-        await sessions.open()
-        watching = (
-            asyncio.create_task(pages.watch(sessions.events.add, lambda: sessions.events.watched)) if pages else None
-        )
-        yield
-        if watching is not None:
-            watching.cancel()
-        await sessions.close()
-
     app = FastAPI(
         title="Quintet terminal server",
         description="Agent CLIs in tmux panes. The API of CLI Agent Orchestrator 2.5.4, and an event stream.",
         version=__version__,
         docs_url=None,  # its pages would load scripts from elsewhere
         redoc_url=None,
-        lifespan=lifespan,
+        lifespan=partial(_lifespan, make_sessions, pages),
     )
     app.include_router(router)
     if pages is not None:
@@ -85,6 +73,19 @@ def create_app(
         control_token=control_token,
     )
     return app
+
+
+@asynccontextmanager
+async def _lifespan(
+    make_sessions: Callable[[], SessionManager], pages: PageRoutes | None, app: FastAPI
+) -> AsyncIterator[None]:
+    sessions = app.state.sessions = make_sessions()
+    await sessions.open()
+    watching = asyncio.create_task(pages.watch(sessions.events.add, lambda: sessions.events.watched)) if pages else None
+    yield
+    if watching is not None:
+        watching.cancel()
+    await sessions.close()
 
 
 async def _refused(request: Request, error: Exception) -> JSONResponse:  # noqa: ARG001 - FastAPI's signature

@@ -129,7 +129,7 @@ def _output_text(folder: Path, run: Run, handoff: Handoff) -> str:
     """What the checks of a test said."""
     if handoff.verdict is None or not handoff.verdict.command:
         return ""
-    files = [check.file for check in run.checks if check.round == handoff.round and check.when == When.AFTER_PASS]
+    files = [check.file for check in run.checks if check.round == handoff.round and check.when == When.AFTER_TEST]
     return "\n".join(read_text(folder, file) for file in files)
 
 

@@ -99,7 +99,7 @@ def _evidence(run: Run) -> Advice:
     tests = run.of_role(TESTER)
     check = run.checks[-1] if run.checks else None
     if check and check.failed_round and check.round == run.round:
-        after = check.when == When.AFTER_PASS
+        after = check.when == When.AFTER_TEST
         why = "The tester said PASS, but a check failed." if after else "A check failed before the tester was asked."
         return (f"{why} Read the output of ", Code(one_line(check.title)), ": ", Code(_path(run, check.file)))
     file = next((item.reply_file for item in reversed(tests) if item.reply_file), "")

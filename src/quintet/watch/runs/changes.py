@@ -80,7 +80,7 @@ def changes_now(wd: Path, run: Run) -> Changes:
         found = [*_tracked(wd, start), *new]
     except GitError as error:
         return Changes(note=f"What has changed is not known: {error}")
-    found = [replace(change, path=_printable(change.path)) for change in found]
+    found = [replace(change, path=readable(change.path)) for change in found]
     found = [replace(change, before=was_dirty(change.path, run)) for change in found]
     found.sort(key=lambda change: change.path)
     lost_tests = changed_tests.look(wd, start)
@@ -150,7 +150,8 @@ def _line_counts(path: Path) -> tuple[int, int] | tuple[None, None]:
     return (None, None) if b"\0" in data else (len(data.splitlines()), 0)
 
 
-def _printable(path: str) -> str:
+def readable(path: str) -> str:
+    """The path of a file as text, whatever bytes are in it."""
     return os.fsencode(path).decode("utf-8", "replace")
 
 

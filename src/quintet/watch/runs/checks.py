@@ -36,7 +36,7 @@ class CheckRun:
 
 def check_run(event: journal.Verified | journal.Checked) -> CheckRun:
     """The check that an event tells of."""
-    when = event.when if isinstance(event, journal.Checked) else When.AFTER_PASS
+    when = event.when if isinstance(event, journal.Checked) else When.AFTER_TEST
     return CheckRun(event.round, when, event.command, event.exit_code, event.file)
 
 

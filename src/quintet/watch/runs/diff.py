@@ -12,7 +12,8 @@ from quintet import files, git
 from quintet.errors import GitError
 from quintet.layout import CHANGES_PATCH, NOT_TMP
 from quintet.loop.record.run_record import recorded
-from quintet.watch.runs.changes import is_over, new_files, start_unknown
+from quintet.prose import first_few
+from quintet.watch.runs.changes import is_over, new_files, readable, start_unknown
 from quintet.watch.runs.formatting import one_line
 from quintet.watch.runs.model import Run
 from quintet.watch.runs.patches import parse_file, split_patch
@@ -24,7 +25,6 @@ _LARGEST: Final = 1_000_000
 """bytes of a file that is shown; git treats a larger one as binary"""
 _HEADER: Final = 300
 """bytes that a file takes in a patch beside its content, about"""
-_NAMED: Final = 5
 _MARK: Final = b"# "
 """begins a line of the note, which stands before the first file, where git apply ignores it"""
 _FORM: Final = (
@@ -125,8 +125,8 @@ def _within_bounds(patch: bytes, left_out: list[str], *, cut: bool) -> Diff:
     parts = split_patch(patch)[1]
     torn = parts.pop() if cut and parts else b""
     kept, room = [], MOST_BYTES
-    nested = [_readable(name) for name in left_out if name.endswith("/")]
-    large = [_readable(name) for name in left_out if not name.endswith("/")]
+    nested = [readable(name) for name in left_out if name.endswith("/")]
+    large = [readable(name) for name in left_out if not name.endswith("/")]
     for part in parts:
         if len(part) > room:
             large.append(_path(part))
@@ -136,21 +136,12 @@ def _within_bounds(patch: bytes, left_out: list[str], *, cut: bool) -> Diff:
     if torn:
         large.append(f"{_path(torn)} and all files after it")
     notes = {"a repository of its own": nested, "the diff would be too large": large}
-    note = " ".join(f"Left out ({why}): {_named(names)}." for why, names in notes.items() if names)
+    note = " ".join(f"Left out ({why}): {first_few(names)}." for why, names in notes.items() if names)
     return Diff(b"".join(kept), one_line(note)[: _MOST_NOTE // 4])
 
 
 def _path(part: bytes) -> str:
     return parse_file(part.partition(b"\n@@ ")[0]).path
-
-
-def _readable(name: str) -> str:
-    return os.fsencode(name).decode("utf-8", "replace")
-
-
-def _named(names: list[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
 
 
 def _read(data: bytes) -> Diff:

@@ -6,6 +6,7 @@ from quintet.loop import journal
 from quintet.loop.decide.state import GATES
 from quintet.loop.journal import Event
 from quintet.program import program
+from quintet.prose import first_few
 from quintet.roles import in_words
 from quintet.watch.runs.checks import check_run, ground_words
 from quintet.watch.runs.formatting import local_date_time, one_line, short_number
@@ -77,17 +78,12 @@ def violation_words(event: journal.GuardViolation) -> str:
     parts = ["may have changed what it may not change: the project could not be compared"] if event.unknown else []
     if event.paths:
         done = f"undone, kept as {event.file}" if event.undone else "not undone"
-        parts.append(f"changed what it may not change ({_some(event.paths, event.left_out)}): {done}")
+        parts.append(f"changed what it may not change ({first_few(event.paths, left_out=event.left_out)}): {done}")
     if event.failed:
         parts.append(f"could not be undone: {', '.join(event.failed[:_SHOWN])}")
     if event.outside:
-        parts.append(f"changed what is not guarded, or somebody did meanwhile: {_some(event.outside)}")
+        parts.append(f"changed what is not guarded, or somebody did meanwhile: {first_few(event.outside)}")
     return "; ".join(parts)
-
-
-def _some(changes: tuple[journal.GuardedChange, ...], left_out: int = 0) -> str:
-    more = len(changes[_SHOWN:]) + left_out
-    return ", ".join(map(str, changes[:_SHOWN])) + (f" and {more} more" if more else "")
 
 
 def _wait(event: Event) -> str:

@@ -295,7 +295,7 @@ class _RunBuilder:
         """What the run's state says of it; of an older journal, what it tells of the last round."""
         if event.checks is not None or event.status != PASS:
             return dict(event.checks or {})
-        last = (check for check in self._run.checks if check.when == When.AFTER_PASS and check.round == event.round)
+        last = (check for check in self._run.checks if check.when == When.AFTER_TEST and check.round == event.round)
         return {check.title: check.exit_code for check in last}
 
     def _add_verdict(

@@ -8,6 +8,7 @@ from typing import Final
 from quintet import git
 from quintet.layout import NOT_TMP, start_snapshot
 from quintet.program import program
+from quintet.prose import first_few
 from quintet.watch.runs.changes import changes_now, was_dirty
 from quintet.watch.runs.model import Run
 
@@ -68,7 +69,7 @@ def _cannot_revert(wd: Path, run: Run, end: str, head: str) -> str:
         return ""
     if run.dirty:
         return (
-            f"its commits may contain changes from before the run ({_named(run.dirty)}). "
+            f"its commits may contain changes from before the run ({first_few(run.dirty, 3)}). "
             f"git diff {start[:_SHORT]} {end[:_SHORT]} shows all of them."
         )
     if not _is_behind(wd, start, end):
@@ -95,18 +96,12 @@ def _stash(wd: Path, run: Run) -> tuple[tuple[str, ...], str]:
             (),
             f"They cannot be undone by one command: {len(ours)} files, mixed with changes from before the run.",
         )
-    kept = f"Files that had uncommitted changes before the run ({_named(run.dirty)}) stay as they are now."
+    kept = f"Files that had uncommitted changes before the run ({first_few(run.dirty, 3)}) stay as they are now."
     return (_line(wd, *words, *(f":(literal){path}" for path in ours)),), kept
 
 
 def _line(wd: Path, *words: str) -> str:
     return shlex.join(["git", "-C", str(wd), *words])
-
-
-def _named(paths: tuple[str, ...]) -> str:
-    shown = 3
-    more = f" and {len(paths) - shown} more" if len(paths) > shown else ""
-    return ", ".join(paths[:shown]) + more
 
 
 def _is_behind(wd: Path, older: str, newer: str) -> bool:

@@ -11,7 +11,7 @@ from quintet.config import Settings
 from quintet.layout import response_path_for
 from quintet.loop import journal
 from quintet.loop.decide import condense
-from quintet.loop.decide.flow import size_of
+from quintet.loop.decide.outputs import size_of
 from quintet.loop.decide.prompts.own import ACTIONS, AGAIN, CHANGES, REMINDER, RESPONSE_FILE
 from quintet.loop.decide.prompts.texts import render
 from quintet.loop.decide.state import Again, State
