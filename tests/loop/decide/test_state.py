@@ -47,7 +47,7 @@ def full_state() -> State:
     plain: dict[str, Any] = {
         name: f"ü {name}\n" if type(default) is str else default + 2
         for name, default in vars(State()).items()
-        if type(default) in {str, int}
+        if type(default) in {str, int, float}
     }
     return replace(
         State(**plain),
@@ -64,6 +64,8 @@ def full_state() -> State:
         outputs={role.output: f"out {role}\n" for role in ROLES},
         full_summary_sent={"id-analyst": "1-1-analyst"},
         whole_sizes={"tester": 5},
+        approved={"spec": "Ada"},
+        notes_sent={"n1": "1-1-analyst"},
         after_pass={"commit": "done"},
     )
 
