@@ -94,7 +94,7 @@ def test_a_mistake_is_one_line_and_exit_code_1(
         (["a.json", "b.json"], {}, "b.json"),
         ([], {"POLL_SECONDS": "soon"}, "POLL_SECONDS"),
         ([], {"WD": "/nowhere/at/all"}, "/nowhere/at/all"),
-        ([], {"PROVIDER": "kiro_cli"}, "codex, claude_code, gemini_cli"),
+        ([], {"PROVIDER": "grok_cli"}, "codex, claude_code, gemini_cli"),
     ],
 )
 def test_a_mistake_in_flags_or_variables_too(
