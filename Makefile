@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tmux bubblewrap chromium demo unit test check dist wheel-test browser e2e soak-real chaos trust fuzz load bench bench-peers screenshots clean
+.PHONY: help setup tmux bubblewrap chromium demo unit test check dist wheel-test browser e2e e2e-long soak-real chaos trust fuzz load bench bench-peers screenshots clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ browser: $(READY) tmux chromium ## the dashboard in a real Chromium, installed w
 
 e2e: $(READY) tmux bubblewrap ## the real agent CLIs, CAO and OpenSpec, installed into .e2e/
 	$(BIN)/pytest -q -m e2e tests/e2e
+
+e2e-long: $(READY) tmux ## the real agent CLIs with a model that fails for minutes
+	$(BIN)/pytest -q -m e2e_long tests/e2e
 
 soak-real: $(READY) tmux ## five loops in a row with the real Codex and five with the real Claude Code
 	$(BIN)/python -m tests.e2e.soak

@@ -66,9 +66,11 @@ class Desk:
     def press(self, key: str) -> None:
         assert self.http.post(f"/terminals/{self.terminal}/key", params={"key": key}).is_success
 
-    def until(self, holds: Callable[[dict[str, Any]], bool], seen: list[str] | None = None) -> dict[str, Any]:
+    def until(
+        self, holds: Callable[[dict[str, Any]], Any], seen: list[str] | None = None, seconds: float = TURN_SECONDS
+    ) -> dict[str, Any]:
         """Look until it holds; the statuses on the way are noted."""
-        deadline = time.monotonic() + TURN_SECONDS
+        deadline = time.monotonic() + seconds
         seen = [] if seen is None else seen
         while True:
             found = self.look()
