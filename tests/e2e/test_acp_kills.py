@@ -83,29 +83,39 @@ def kill_everything(run: Rig) -> None:
         time.sleep(LOOK)
 
 
-@pytest.mark.parametrize("name", AGENTS)
-def test_a_conversation_goes_on_after_kills(name: str) -> None:
-    """First the programmer's agent is killed in its second turn, then the whole run in its third."""
+KILLS = [
+    # it can load a conversation only once
+    ("gemini_cli", [kill_agents]),
+    ("gemini_cli", [kill_everything]),
+    *((name, [kill_agents, kill_everything]) for name in AGENTS if name != "gemini_cli"),
+]
+
+
+@pytest.mark.parametrize(("name", "kills"), KILLS)
+def test_a_conversation_goes_on_after_kills(name: str, kills: list[Callable[[Rig], None]]) -> None:
+    """In the programmer's second turn its agent is killed, then the whole run."""
     script = {file: list(answers) for file, answers in FAIL_THEN_PASS.items()}
     wrong, _, right = script["programmer_summary.md"]
     endless = Answer(right.text, right.before, delay=10 * SECONDS)
-    script["programmer_summary.md"] = [wrong, endless, endless, right]
+    script["programmer_summary.md"] = [wrong, *(endless for _ in kills), right]
     brain = RoleBrain(script)
     cast = Cast(codex=CODEX, acp=(name,), agents={"programmer": {"provider": name}})
     quick = {"MIN_REVIEW_CYCLES_BEFORE_APPROVAL": "1", "CLEANUP_ON_EXIT": "1"}
     with rig(cast, brain) as run:
         process = run.start(**quick)
-        until(run, process, lambda: brain.asked["programmer_summary.md"] == 2, RUN_SECONDS)
-        kill_agents(run)
-        until(run, process, lambda: brain.asked["programmer_summary.md"] == 3, RUN_SECONDS)
-        kill_everything(run)
-        process.communicate(timeout=SECONDS)
-        code, said = run.run(**quick)
-        assert code == 0, said
+        for number, kill in enumerate(kills, start=2):
+            until(run, process, lambda: brain.asked["programmer_summary.md"] == number, RUN_SECONDS)  # noqa: B023
+            kill(run)
+        said, _ = process.communicate(timeout=RUN_SECONDS)
+        if kill_everything in kills:
+            assert process.returncode == -signal.SIGKILL
+            process = run.start(**quick)
+            said, _ = process.communicate(timeout=RUN_SECONDS)
+        assert process.returncode == 0, said
 
         events = run.journal()
         created = [event for event in events if event["event"] == "terminal_created" and event["role"] == "programmer"]
-        assert [bool(event["continues"]) for event in created] == [False, True, True], said
+        assert [bool(event["continues"]) for event in created] == [False, *(True for _ in kills)], said
         asked = [request for request in run.model.turns if "programmer_summary.md" in request.prompt]
         assert asked[0].prompt in asked[-1].prompts, "what the killed programmer knew, the new one knows"
         sent = max((run.archive / "prompts").glob("*-programmer.md")).read_text()

@@ -190,5 +190,13 @@ def test_only_a_conversation_with_a_prompt_in_it_goes_on(
     assert find_conversation(record(tmp_path, *events))[0] == found
 
 
+@pytest.mark.parametrize("loaded", [False, True])
+def test_a_conversation_that_can_be_loaded_once_goes_on_once(loaded: bool, bin_folder: Path) -> None:
+    previous = bin_folder.parent / "lost"
+    record(previous, SESSION | {"loaded": loaded}, BEGIN)
+    planned, settings = start(GEMINI, bin_folder, previous=previous)
+    assert (planned.continues, settings.session) == ((False, "") if loaded else (True, "s1"))
+
+
 def test_without_a_record_there_is_no_conversation(tmp_path: Path) -> None:
     assert find_conversation(tmp_path / "none") == ("", 0.0)

@@ -53,6 +53,8 @@ class AcpAgent(Registration):
     error_prefix: str = ""
     note_prefix: str = ""
     load_in_next_minute: bool = False
+    loads_once: bool = False
+    """a conversation that was loaded before cannot be loaded again; the try would destroy it"""
     keys: tuple[str, ...] = ()
     """variables that stand for a login"""
     login_files: tuple[str, ...] = ()
@@ -85,6 +87,7 @@ GEMINI: Final = AcpAgent(
     model_by=ModelBy.PROGRAM,
     usage=UsageRule.QUOTA,
     load_in_next_minute=True,
+    loads_once=True,
     keys=("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"),
     login_files=("~/.gemini/oauth_creds.json",),
 )

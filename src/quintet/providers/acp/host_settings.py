@@ -75,7 +75,7 @@ class HostSettings:
     note_prefix: str = ""
     """how a message begins that is a note of the program's, not the model's"""
     load_in_next_minute: bool = False
-    """to load a conversation in the clock minute in which it was begun or loaded before would destroy it"""
+    """a conversation cannot be loaded in the clock minute in which it was opened; the try would destroy it"""
     session: str = ""
     """the conversation to go on with; empty for a new one"""
     session_opened: float = 0.0

@@ -35,7 +35,9 @@ def plan(agent: AcpAgent, launch: Launch) -> LaunchPlan:
     """The host's command line, and the file with what it does."""
     role = next((role.name for role in ROLES if role.profile == launch.profile), launch.profile)
     command = agent_command(agent, launch)
-    session, opened = find_conversation(launch.previous / RECORD) if launch.previous else ("", 0.0)
+    session, opened = (
+        find_conversation(launch.previous / RECORD, loads_once=agent.loads_once) if launch.previous else ("", 0.0)
+    )
     settings = HostSettings(
         agent.name,
         command.argv,
@@ -101,7 +103,7 @@ def sets_permissions(agent: AcpAgent, args: Sequence[str]) -> bool:
     return any(word.split("=", 1)[0] in agent.permission_options for word in args)
 
 
-def find_conversation(record: Path) -> tuple[str, float]:
+def find_conversation(record: Path, *, loads_once: bool = False) -> tuple[str, float]:
     """The conversation in a record, and when it was opened; an empty name where there is none that had a prompt."""
     session, opened, is_used = "", 0.0, False
     for event in read_events(record):
@@ -109,9 +111,10 @@ def find_conversation(record: Path) -> tuple[str, float]:
             session, at = event["id"], event.get("at")
             opened = float(at) if isinstance(at, int | float) else 0.0
             is_used = event.get("loaded") is True
+            session = "" if is_used and loads_once else session
         elif event.get("event") == "begin":
             is_used = True
-    return (session, opened) if is_used else ("", 0.0)
+    return (session, opened) if session and is_used else ("", 0.0)
 
 
 def _way(agent: AcpAgent, launch: Launch) -> Way:
