@@ -195,3 +195,22 @@ def test_the_role_is_told_again_after_a_turn_that_failed(tmp_path: Path) -> None
     talk.answer(stopReason="end_turn")
     talk.conversation.prompt("three", SERVER)
     assert [block["text"] for block in talk.sent[-1]["params"]["prompt"]] == ["three"]
+
+
+def test_a_program_that_ends_while_the_host_waits_for_the_next_minute_is_started_anew(tmp_path: Path) -> None:
+    talk = Talk(tmp_path, now=NOON + 20.0, session="old", session_opened=NOON + 10.0, load_in_next_minute=True)
+    talk.answer(protocolVersion=1, agentCapabilities={"loadSession": True})
+    talk.now = NOON + 60.5
+    talk.conversation.start(lambda line: talk.sent.append(json.loads(line)))
+    talk.wait(1.0)
+    assert talk.methods == ["initialize", "initialize"]
+    talk.answer(protocolVersion=1, agentCapabilities={"loadSession": True})
+    talk.wait(0.0)
+    assert talk.methods[2:] == ["session/load"]
+
+
+@pytest.mark.parametrize("prompt", ["/init", "  /init", "\n\t/init"])
+def test_a_slash_behind_blanks_is_no_command_either(prompt: str, tmp_path: Path) -> None:
+    talk = Talk(tmp_path).open()
+    talk.conversation.prompt(prompt, SERVER)
+    assert [block["text"] for block in talk.sent[-1]["params"]["prompt"]] == ["\u200b" + prompt]

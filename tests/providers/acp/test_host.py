@@ -104,6 +104,15 @@ def test_the_model_as_an_option_where_there_is_no_method_for_it(tmp_path: Path) 
         assert rig.events("warning") == []
 
 
+def test_the_mode_as_an_option_where_there_is_no_method_for_it(tmp_path: Path) -> None:
+    answers = {"session/set_mode": {"error": {"code": -32601, "message": "Method not found"}}}
+    with HostRig(tmp_path, mode="plan", script={"answers": answers}) as rig:
+        rig.ready()
+        (option,) = rig.received("session/set_config_option")
+        assert (option["params"]["configId"], option["params"]["value"]) == ("mode", "plan")
+        assert rig.events("warning") == []
+
+
 def test_a_model_that_the_agent_refuses_is_a_warning(tmp_path: Path) -> None:
     answers = {"session/set_model": {"error": {"code": -32602, "message": "no such model"}}}
     with HostRig(tmp_path, model="m1", script={"answers": answers}) as rig:

@@ -57,6 +57,13 @@ def test_an_error_that_was_overcome_is_no_failure() -> None:
     assert end.reply == "Here you are."
 
 
+def test_a_note_behind_an_error_does_not_hide_it() -> None:
+    rules = TurnRules(note_prefix="Info: ", error_prefix="Error: ")
+    failed = ended(chunk("Error: 500 Internal Server Error"), chunk("Info: Request ID: 1"), rules=rules).failed
+    assert failed is not None
+    assert (failed["kind"], failed["text"]) == ("server_error", "500 Internal Server Error")
+
+
 def test_notes_of_the_program_are_no_answer_of_a_failed_turn() -> None:
     rules = TurnRules(note_prefix="Info: ", error_prefix="Error: ")
     end = ended(chunk("Info: Retrying..."), chunk("Error: Last error: 500 it is broken"), rules=rules)

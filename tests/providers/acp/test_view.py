@@ -54,6 +54,15 @@ def test_no_line_is_wider_than_the_terminal() -> None:
     assert max(map(columns, lines)) < 40
 
 
+def test_words_of_two_parts_stay_two_words_at_the_end_of_a_line() -> None:
+    shown, out = pane(40)
+    shown.say(("word " * 20)[:33] + "last ")
+    shown.say("next")
+    shown.end_parts()
+    shown.flush()
+    assert "lastnext" not in b"".join(out).decode()
+
+
 def test_nothing_new_is_nothing_written() -> None:
     shown, out = pane()
     shown.set_state("ready")

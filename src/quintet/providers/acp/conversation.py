@@ -30,7 +30,7 @@ START_SECONDS: Final = 60.0
 SILENT_SECONDS: Final = 60.0
 """how long it may be silent in a turn before people are told"""
 _NO_COMMAND: Final = "\u200b"
-"""before a prompt that begins with a slash: agents would take it for a command of their own"""
+"""before a prompt that begins with a slash: agents would take it for a command of their own, some behind blanks too"""
 _MOST_JUNK: Final = 20
 """lines that are no messages and are shown all the same"""
 SERVER, PERSON = "server", "person"
@@ -80,7 +80,7 @@ class Conversation:
     def start(self, send: Callable[[bytes], None]) -> None:
         """Begin with a program that has just been started."""
         self.send, self._calls, self._used = send, json_rpc.Calls(), NO_TOKENS
-        self._heard = self.clock()
+        self._heard, self._paused_until = self.clock(), None
         self._opening = open_session(self.settings, self.cwd, self._heard)
         self.pane.set_state("starting", f"Starting {self.settings.name} …")
         self._advance(None)
@@ -222,7 +222,7 @@ class Conversation:
         self.record.begin(self._number, by, self._begun)
         self.pane.prompt(text, by)
         texts = [self.settings.instructions, text] if self._tell_role else [text]
-        blocks = [{"type": "text", "text": _NO_COMMAND + one if one.startswith("/") else one} for one in texts]
+        blocks = [{"type": "text", "text": _NO_COMMAND + one if one.lstrip().startswith("/") else one} for one in texts]
         self._ask_agent(Call("session/prompt", {"sessionId": self.session.id, "prompt": blocks}))
         self._hear()
         self._draw_working()

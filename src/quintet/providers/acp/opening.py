@@ -117,23 +117,22 @@ def _begin(settings: HostSettings, params: Mapping[str, Any]) -> Generator[Step,
 def _set_up(settings: HostSettings, session: str) -> Generator[Step, Response | None, None]:
     """Mode and model: a program forgets them when it loads a conversation."""
     if settings.mode:
-        yield from _set(f"mode {settings.mode}", session, Call("session/set_mode", {"modeId": settings.mode}))
+        yield from _set("mode", settings.mode, session)
     if settings.model and settings.model_by is ModelBy.PROTOCOL:
-        by_method = Call("session/set_model", {"modelId": settings.model})
-        by_option = Call("session/set_config_option", {"configId": "model", "value": settings.model})
-        yield from _set(f"model {settings.model}", session, by_method, by_option)
+        yield from _set("model", settings.model, session)
 
 
-def _set(what: str, session: str, *calls: Call) -> Generator[Step, Response | None, None]:
-    """Set something by the first of the requests that the agent knows."""
+def _set(what: str, value: str, session: str) -> Generator[Step, Response | None, None]:
+    """Set something by its own request, or as a config option where the agent does not know that."""
     answer: Response | None = None
-    for call in calls:
+    by_method = Call(f"session/set_{what}", {f"{what}Id": value})
+    for call in (by_method, Call("session/set_config_option", {"configId": what, "value": value})):
         answer = yield call._replace(params={"sessionId": session, **call.params})
         if answer is not None and answer.error is None:
             return
         if answer is None or answer.error is None or answer.error.code != NO_SUCH_METHOD:
             break
-    yield Warn(f"{what} was not set: {_reason(answer)}")
+    yield Warn(f"{what} {value} was not set: {_reason(answer)}")
 
 
 def _agent(hello: Mapping[str, Any]) -> str:

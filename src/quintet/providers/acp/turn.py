@@ -214,10 +214,10 @@ class RunningTurn:
 
     def _hidden_failure(self, usage: Tokens, at: float) -> dict[str, Any] | None:
         """Why a turn failed that claims to have ended as it should."""
-        prefix = self.rules.error_prefix
-        last = self._messages[-1].text if self._messages else ""
-        if prefix and self._messages and self._messages[-1].by_program and last.startswith(prefix):
-            return text_failure(last.removeprefix(prefix), at)
+        error, note = self.rules.error_prefix, self.rules.note_prefix
+        told = [one for one in self._messages if not (note and one.by_program and one.text.startswith(note))]
+        if told and told[-1].by_program:
+            return text_failure(told[-1].text.removeprefix(error), at)
         if self._thread_failed:
             said = [message.text for message in self._messages if not message.id]
             return text_failure(said[-1] if said else NO_ANSWER, at)

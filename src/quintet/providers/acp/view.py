@@ -154,6 +154,8 @@ class HostPane:
         for line in whole:
             self._say_line(line)
         pieces = list(fold(clean(rest), self._room)) if len(rest) > self._room else []
+        if pieces and rest.endswith(" ") and not pieces[-1].endswith(" "):
+            pieces.append("")  # the line was broken at this blank: what follows is another word
         for piece in pieces[:-1]:
             self._say_line(piece)
         self._unfinished = pieces[-1] if pieces else rest
