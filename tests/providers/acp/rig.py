@@ -53,7 +53,6 @@ class HostRig:
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # as tmux does it  # noqa: PLW1509
         )
         os.close(inside)
-        self.agents: set[int] = set()
 
     def __enter__(self) -> "HostRig":
         return self
@@ -62,8 +61,11 @@ class HostRig:
         """End the host, and see to it that nothing is left of the agent."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        self.wait()
-        os.close(self.terminal)
+        try:
+            self.wait()
+        finally:
+            self.process.kill()
+            os.close(self.terminal)
         assert all(map(has_ended, self.starts()))
 
     def starts(self) -> list[int]:
@@ -79,6 +81,7 @@ class HostRig:
     def until(self, condition: Callable[[], Any], seconds: float = SECONDS) -> Any:
         """Read the terminal until something is true."""
         deadline = time.monotonic() + seconds
+        self._read()  # what the host had drawn before now counts, or an old title would
         while not (found := condition()):
             assert time.monotonic() < deadline, f"not in time; the screen:\n{self.text}\n{self.record()[-5:]}"
             self._read(0.01)
