@@ -10,8 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from quintet.prose import slug
 
-FIRST_PRIORITY: Final = 0
-LAST_PRIORITY: Final = 9
 PRIORITY: Final = 5
 """of a task that is given none; smaller numbers come first"""
 MOST_TAKEOVERS: Final = 3
