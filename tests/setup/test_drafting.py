@@ -120,3 +120,15 @@ def test_an_agent_that_writes_nothing_is_one_line(project: Scripted) -> None:
     project.script({ANALYST.name: [[{"crash": True}]]})
     code, said = project.call("draft", "greet")
     assert (code, "the agent has ended" in said) == (1, True)
+
+
+def test_a_link_in_place_of_the_draft_costs_nobody_a_file_and_is_not_read(project: Scripted) -> None:
+    mine = project.root / "mine.txt"
+    mine.write_text("mine\n")
+    place = project.wd / ".tmp" / "agent-responses"
+    place.mkdir(parents=True)
+    (place / "draft.md").symlink_to(mine)
+    project.script({ANALYST.name: [[{"run": f"ln -sf {mine} {place}/draft.md"}]]})
+    code, said = project.call("draft", "greet")
+    assert mine.read_text() == "mine\n"
+    assert (code, "there is no draft: " in said) == (1, True), said

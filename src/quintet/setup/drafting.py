@@ -82,11 +82,16 @@ class _Drafting:
         tmp = self.place / "tmp" if self.settings.is_sandboxed else self.settings.wd / TMP
         return tmp / RESPONSE_DIR.relative_to(TMP) / NAME
 
+    @property
+    def _below(self) -> Path:
+        """Below this folder the agent can make links, which are not followed."""
+        return self.place if self.settings.is_sandboxed else self.settings.wd
+
     def run(self, wish: str) -> str:
         make_tmp(self.settings.wd)
-        files.make_folder(self.response.parent, None if self.settings.is_sandboxed else self.settings.wd)
+        files.make_folder(self.response.parent, self._below)
         with suppress(FileNotFoundError):
-            files.remove(self.response)
+            files.remove(self.response, self._below)
         session = f"quintet-draft-{secrets.token_hex(4)}"
         with self._guarded(), EmbeddedServer([session]) as server:
             backend = backend_of(ApiClient(server.url, str(self.settings.wd), token=server.token))
@@ -142,7 +147,7 @@ class _Drafting:
         seconds = self.settings.response_timeout
         self._until(backend, terminal, lambda view: view.status in AT_REST, seconds, "it is still at work")
         try:
-            found = files.read(self.response, _LONGEST, None if self.settings.is_sandboxed else self.settings.wd)
+            found = files.read(self.response, _LONGEST, self._below)
         except OSError:
             view = backend.get_terminal(terminal)
             why = view.failure.text if view.failure else "it wrote none"
