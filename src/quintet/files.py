@@ -21,6 +21,9 @@ from typing import IO, Final
 PRIVATE_FILE: Final = 0o600
 PRIVATE_FOLDER: Final = 0o700
 _OPEN_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_NO_LINKS: Final = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+"""what a file system says that knows no second name of a file"""
 _PIECE: Final = 1 << 16
 IS_A_LINK: Final = "it is a symbolic link, and links are not followed here; remove it"
 
@@ -42,10 +45,9 @@ def replacing(
 ) -> Iterator[IO[bytes]]:
     """The same for content that comes in pieces: the file takes its place when the block ends without an error."""
     with _parent(path, below, private=private) as (folder, name):
-        draft = f".{name[:200]}.{os.urandom(4).hex()}.tmp"
+        draft = _draft_name(name)
         try:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            with os.fdopen(os.open(draft, flags, _file_mode(private), dir_fd=folder), "wb") as file:
+            with os.fdopen(os.open(draft, _NEW, _file_mode(private), dir_fd=folder), "wb") as file:
                 yield file
                 file.flush()
                 if durable:
@@ -61,11 +63,30 @@ def replacing(
 
 
 def write_new(path: Path, content: str | bytes, below: Path | None = None, *, private: bool = True) -> None:
-    """Write a file that must not exist yet; FileExistsError where anything has its name."""
+    """Write a file that must not exist yet, whole or not at all; FileExistsError where anything has its name."""
     with _parent(path, below, private=private) as (folder, name):
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(name, flags, _file_mode(private), dir_fd=folder), "wb") as file:
-            file.write(_encoded(content))
+        draft = _draft_name(name)
+        try:
+            _fill_new(draft, content, folder, private=private)
+            os.link(draft, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            _fill_new(name, content, folder, private=private)
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(draft, dir_fd=folder)
+
+
+def _draft_name(name: str) -> str:
+    return f".{name[:200]}.{os.urandom(4).hex()}.tmp"
+
+
+def _fill_new(name: str, content: str | bytes, folder: int, *, private: bool) -> None:
+    with os.fdopen(os.open(name, _NEW, _file_mode(private), dir_fd=folder), "wb") as file:
+        file.write(_encoded(content))
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def append_line(path: Path, line: str | bytes, below: Path | None = None, *, private: bool = True) -> int:
@@ -160,8 +181,7 @@ def duplicate(source: Path, target: Path, below: Path | None = None) -> None:
         if stat.S_ISLNK(found.st_mode):
             os.symlink(source.readlink(), name, dir_fd=folder)
             return
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        with reading(source) as file, os.fdopen(os.open(name, flags, PRIVATE_FILE, dir_fd=folder), "wb") as copied:
+        with reading(source) as file, os.fdopen(os.open(name, _NEW, PRIVATE_FILE, dir_fd=folder), "wb") as copied:
             shutil.copyfileobj(file, copied, _PIECE)
             os.fchmod(copied.fileno(), stat.S_IMODE(found.st_mode))
 

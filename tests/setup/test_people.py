@@ -125,8 +125,10 @@ def test_time_that_is_up_stops_the_run_which_waits_on_when_it_goes_on(project: P
     assert done.code == 1
     assert "nobody has approved the spec" in done.text
     assert project.state["waiting"] == "spec"
+    run = project.start(APPROVE_TIMEOUT="1000")
+    until(lambda: len(project.events("approval_asked")) == 2, "a run that asks and waits once more")
     assert quintet(project, "approve").code == 0
-    assert project.run().code == 0
+    assert finish(run).code == 0
 
 
 def test_a_note_travels_with_the_next_prompt_of_its_role_once(project: Project) -> None:
@@ -177,3 +179,26 @@ def test_the_limit_of_time_stops_before_the_next_prompt_with_a_code_of_its_own(p
     assert project.roles == ["analyst"]
     assert "MAX_SECONDS is 0.001; set a higher limit" in done.text
     assert project.run(MAX_SECONDS="0").code == 0
+
+
+def test_words_that_no_file_can_hold_are_still_read(project: Project) -> None:
+    run = project.start(APPROVE="spec", APPROVE_TIMEOUT="60")
+    waits(project, "spec")
+    said = quintet(project, "reject", "half \udcff a\x1b[2J\x07 word", QUINTET_PERSON="an\udcffn\x1b[31m")
+    assert said.code == 0
+    until(lambda: bool(project.events("person_decided")), "a decision that was read")
+    decided = project.events("person_decided")[0]
+    assert (decided["notes"], decided["by"]) == ("half ? a[2J word", "an?n[31m")
+    until(lambda: project.state.get("waiting") == "spec")
+    assert quintet(project, "approve").code == 0
+    assert finish(run).code == 0
+
+
+def test_a_decision_that_was_torn_does_not_keep_others_from_deciding(project: Project) -> None:
+    run = project.start(APPROVE="spec")
+    waits(project, "spec")
+    (record,) = project.home.rglob(project.state["run_id"])
+    (record / "people").mkdir()
+    (record / "people" / "approve-spec-0.json").write_text("")
+    assert quintet(project, "approve").code == 0
+    assert finish(run).code == 0

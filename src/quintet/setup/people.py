@@ -9,7 +9,7 @@ from quintet.errors import RunError
 from quintet.loop.decide.state import GATES, Gate, State, Status
 from quintet.loop.decide.steps import WaitForPerson
 from quintet.loop.record.lock import is_locked
-from quintet.loop.record.people import LONGEST_TEXT, Decision, People, PersonNote, now, who
+from quintet.loop.record.people import LONGEST_TEXT, Decision, People, PersonNote, now, readable, who
 from quintet.loop.record.run_record import RunRecord
 from quintet.loop.record.saved_state import find_state_file
 from quintet.program import program
@@ -97,8 +97,9 @@ def _at_gate(wd: Path, run: str | None, step: str) -> tuple[_Told, WaitForPerson
 
 
 def _checked(text: str) -> str:
-    if not text.strip():
+    text = readable(text).strip()
+    if not text:
         raise RunError("there is nothing in it; say what has to be different")
     if len(text) > LONGEST_TEXT:
         raise RunError(f"it is longer than {LONGEST_TEXT:,} characters; put it into a file and name that")
-    return text.strip()
+    return text

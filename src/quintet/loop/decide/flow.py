@@ -121,7 +121,8 @@ def _needs_approval(state: State, settings: Settings) -> bool:
 
 
 def _after_pass(state: State, settings: Settings) -> Step:
-    if Gate.RESULT in settings.approve and Gate.RESULT not in state.approved:
+    begun = state.after_pass or state.mark
+    if Gate.RESULT in settings.approve and Gate.RESULT not in state.approved and not begun:
         return WaitForPerson(Gate.RESULT, state.sent_back)
     for kind, is_wanted in AFTER_PASS:
         if is_wanted(settings) and kind.key not in state.after_pass:
@@ -133,7 +134,7 @@ def apply(state: State, step: Step, outcome: Outcome, settings: Settings) -> App
     """The state after an outcome of a step; the events say what was decided."""
     match step, outcome:
         case _, TerminalsChanged() | TerminalsEnded() | FileArchived() | Resumed() | Stopped():
-            return _run_changed(state, step, outcome), ()
+            return _run_changed(state, step, outcome, settings), ()
         case Ask(), Dispatched() | Arrived() | NotSent() | Replied() | NoReply() | Retrying():
             return _turn_changed(state, step, outcome, settings)
         case Verify(), ChecksEnded():
@@ -150,7 +151,7 @@ def apply(state: State, step: Step, outcome: Outcome, settings: Settings) -> App
             raise AssertionError(f"{outcome} does not belong to {step}")
 
 
-def _run_changed(state: State, step: Step, outcome: RunOutcome) -> State:
+def _run_changed(state: State, step: Step, outcome: RunOutcome, settings: Settings) -> State:
     match outcome:
         case TerminalsChanged(terminals, session_name):
             new = isinstance(step, Ask) and terminals[step.role.name] != state.terminals[step.role.name]
@@ -161,9 +162,16 @@ def _run_changed(state: State, step: Step, outcome: RunOutcome) -> State:
         case FileArchived(sequence):
             return _archived(state, sequence)
         case Resumed():
-            return replace(state, last_error="")
+            state = replace(state, last_error="")
+            return state if _waits_on(state, step, settings) else replace(state, waiting="", waiting_since=0.0)
         case Stopped(reason):
             return replace(state, last_error=reason)
+
+
+def _waits_on(state: State, step: Step, settings: Settings) -> bool:
+    """Whether a run that goes on still waits for the same word; where its time may be up, it asks once more."""
+    is_same = isinstance(step, WaitForPerson) and step.gate == state.waiting
+    return is_same and not (settings.approve_timeout and settings.approve_default == "stop")
 
 
 def _turn_changed(state: State, step: Ask, outcome: TurnOutcome, settings: Settings) -> Applied:

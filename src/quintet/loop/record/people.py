@@ -3,6 +3,7 @@
 import getpass
 import json
 import os
+import unicodedata
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -60,8 +61,11 @@ class People:
             files.write_new(self._folder / f"{gate}.json", json.dumps(asdict(decision)))
         except FileExistsError:
             first = self.decision(gate)
-            word = "approved" if first and first.approved else "sent back"
-            raise RunError(f"{first.by if first else 'somebody'} was first: it is {word} already") from None
+            if first is None:  # nobody could ever read it: it must not be the last word
+                files.write(self._folder / f"{gate}.json", json.dumps(asdict(decision)), durable=True)
+                return
+            word = "approved" if first.approved else "sent back"
+            raise RunError(f"{first.by} was first: it is {word} already") from None
         except OSError as error:
             raise _cannot_write(error) from None
 
@@ -117,9 +121,15 @@ class People:
 def who() -> str:
     """The name of the person at this terminal."""
     try:
-        return os.environ.get("QUINTET_PERSON") or getpass.getuser()
+        return readable(os.environ.get("QUINTET_PERSON", "")).replace("\n", " ").strip() or getpass.getuser()
     except (OSError, KeyError):
         return f"user {os.getuid()}"
+
+
+def readable(text: str) -> str:
+    """A text that every file and every terminal can take: no half characters, no control characters."""
+    text = text.encode("utf-8", "replace").decode().replace("\r\n", "\n").replace("\r", "\n")
+    return "".join(letter for letter in text if letter in "\n\t" or unicodedata.category(letter) != "Cc")
 
 
 def now() -> str:
