@@ -20,8 +20,9 @@ here = Path(__file__).parent
 known = here / "open"
 with (here / "calls").open("a") as calls:
     calls.write(json.dumps([Path(sys.argv[0]).name, *sys.argv[1:], sys.stdin.read()]) + "\\n")
-if sys.argv[2] == "view":
-    sys.exit(0 if known.exists() else 1)
+if sys.argv[2] == "list":
+    print(json.dumps([{"url": "https://example.invalid/pull/7"}] if known.exists() else []))
+    sys.exit(0)
 if os.environ.get("GH_FAILS"):
     sys.exit("gh: not logged in")
 known.touch()
@@ -121,8 +122,8 @@ def test_a_pull_request_is_opened_with_the_story_of_the_run(
         checked={"make greet": 0},
     )
     assert shop.warned == []
-    view, create = noted(calls)
-    assert view[:4] == ["gh", "pr", "view", "quintet/greeting"]
+    listed, create = noted(calls)
+    assert listed[:-1] == ["gh", "pr", "list", "--head", "quintet/greeting", "--state", "open", "--json", "url"]
     *arguments, body = create
     head = ["gh", "pr", "create", "--head", "quintet/greeting", "--title", "Add a greeting", "--body-file", "-"]
     assert arguments == [*head, *options]
@@ -136,7 +137,7 @@ def test_a_pull_request_that_is_open_already_stays(shop: Shop, calls: Path) -> N
     (calls.parent / "open").touch()
     shop.settings = replace(shop.settings, post_pr="draft")
     shop.process()
-    assert [call[2] for call in noted(calls)] == ["view"]
+    assert [call[2] for call in noted(calls)] == ["list"]
     assert shop.said[-1] == "the pull request of quintet/greeting is open already"
 
 
@@ -145,7 +146,7 @@ def test_a_remote_on_gitlab_gets_a_merge_request(shop: Shop, remote: Path, calls
     shop.git("remote", "set-url", "--push", "lab", str(remote))
     shop.settings = replace(shop.settings, post_push="lab", post_pr="draft")
     shop.process()
-    assert [call[:3] for call in noted(calls)] == [["glab", "mr", "view"], ["glab", "mr", "create"]]
+    assert [call[:3] for call in noted(calls)] == [["glab", "mr", "list"], ["glab", "mr", "create"]]
 
 
 def test_a_program_that_fails_or_is_missing_is_a_warning(
@@ -161,3 +162,31 @@ def test_a_program_that_fails_or_is_missing_is_a_warning(
     shop.warned.clear()
     shop.process()
     assert shop.warned == [f"no pull request: gh is not installed; {again}"]
+
+
+@pytest.mark.parametrize("named", ["--force", "-f origin", "--mirror origin", "origin --delete main", "origin +main"])
+def test_options_in_place_of_a_remote_or_a_branch_are_refused(shop: Shop, remote: Path, named: str) -> None:
+    shop.git("push", "--quiet", "origin", "HEAD:refs/heads/main")
+    before = branches(remote)
+    shop.settings = replace(shop.settings, post_push=named)
+    shop.process()
+    assert branches(remote) == before
+    assert shop.warned == [f"not pushed: POST_PUSH is {named!r}, which is no remote, and no remote and a branch"]
+
+
+def test_a_password_in_the_address_of_a_remote_is_not_told(shop: Shop) -> None:
+    shop.settings = replace(shop.settings, post_push="http://ann:s3cret@127.0.0.1:1/a.git main")
+    shop.process()
+    (warned,) = shop.warned
+    assert "s3cret" not in warned
+    assert "http://***@127.0.0.1:1/a.git" in warned
+
+
+def test_nothing_is_pushed_where_the_work_could_not_be_committed(shop: Shop, remote: Path, calls: Path) -> None:
+    head = shop.git("rev-parse", "HEAD")
+    (shop.wd / ".git" / "MERGE_HEAD").write_text(head)
+    shop.settings = replace(shop.settings, post_pr="draft")
+    shop.process()
+    assert branches(remote) == {}
+    assert noted(calls) == []
+    assert shop.warned[-1] == "no push and no pull request is made, because there is no commit"

@@ -94,7 +94,7 @@ def commit(parent: str, settings: Settings, state: State) -> Marked | FollowUpEn
         return _skipped(f"no commit: {wd} is not in a git repository")
     if name := git.unfinished_command(wd):
         why = f"the repository is in the middle of something ({name}); finish that and commit by hand"
-        return _skipped(f"no commit: {why}")
+        return _failed(f"no commit: {why}")
     outcome = run_git(wd, "add", "--all", "--", ":/")
     if outcome.exit_code:
         return _failed(f"no commit: git add failed: {outcome.last_line}")

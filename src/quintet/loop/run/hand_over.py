@@ -3,6 +3,8 @@
 A push is never forced, and both can be done twice. What fails is a warning with the command to repeat.
 """
 
+import json
+import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,15 +31,18 @@ class _Forge(NamedTuple):
     """what it calls a pull request"""
     branch_option: str
 
-    def view(self, branch: str) -> list[str]:
-        return [self.program, self.request, "view", branch]
+    listing: tuple[str, ...]
+    """the options with which it lists only open ones, as JSON"""
+
+    def list_open(self, branch: str) -> list[str]:
+        return [self.program, self.request, "list", self.branch_option, branch, *self.listing]
 
     def create(self, branch: str) -> list[str]:
         return [self.program, self.request, "create", self.branch_option, branch]
 
 
-GITHUB: Final = _Forge("gh", "pr", "--head")
-GITLAB: Final = _Forge("glab", "mr", "--source-branch")
+GITHUB: Final = _Forge("gh", "pr", "--head", ("--state", "open", "--json", "url"))
+GITLAB: Final = _Forge("glab", "mr", "--source-branch", ("--output", "json"))
 
 
 def push(commit: str, settings: Settings, _state: State) -> Marked | FollowUpEnded:
@@ -47,6 +52,9 @@ def push(commit: str, settings: Settings, _state: State) -> Marked | FollowUpEnd
         head = head_commit(wd)
         return Marked(head) if head else _failed("not pushed: there is no commit")
     remote, branch = _target(settings)
+    if remote.startswith("-") or (branch and not _is_branch(wd, branch)):
+        named = f"POST_PUSH is {settings.push_to!r}, which is no remote, and no remote and a branch"
+        return _failed(f"not pushed: {named}")
     if not branch:
         return _failed("not pushed: HEAD is on no branch; name one in POST_PUSH, as in POST_PUSH='origin my-branch'")
     arguments = ("push", "--quiet", remote, f"{commit}:refs/heads/{branch}")
@@ -64,7 +72,7 @@ def open_pull_request(branch: str, settings: Settings, state: State) -> Marked |
     if not branch:
         return Marked(pushed)
     forge = GITLAB if "gitlab" in _host(wd, remote) else GITHUB
-    if _run(wd, forge.view(branch)).exit_code == 0:
+    if _is_open(_run(wd, forge.list_open(branch))):
         return _done(f"the pull request of {branch} is open already")
     text = pull_request.body(state, git.answer(wd, "diff", "--stat", state.start_commit or "HEAD~1", "HEAD") or "")
     arguments = [*forge.create(branch), "--title", pull_request.title(state)]
@@ -76,6 +84,18 @@ def open_pull_request(branch: str, settings: Settings, state: State) -> Marked |
         again = f"cd {shlex.quote(str(wd))} && {shlex.join(forge.create(branch))}"
         return _failed(f"no pull request: {why}; to try again: {again}")
     return _done(f"pull request opened: {outcome.last_line}")
+
+
+def _is_branch(wd: Path, name: str) -> bool:
+    return not name.startswith(("-", "+")) and run_git(wd, "check-ref-format", f"refs/heads/{name}").exit_code == 0
+
+
+def _is_open(listed: command.Outcome) -> bool:
+    """Whether a list of pull requests has one; what cannot be read has none, and the program refuses a second one."""
+    try:
+        return listed.exit_code == 0 and bool(json.loads(listed.output))
+    except ValueError:
+        return False
 
 
 def _target(settings: Settings) -> tuple[str, str]:
@@ -95,8 +115,13 @@ def _run(wd: Path, arguments: Sequence[str], given: str = "") -> command.Outcome
 
 
 def _done(text: str) -> FollowUpEnded:
-    return FollowUpEnded(FollowUpResult.DONE, (Noted(text=text),))
+    return FollowUpEnded(FollowUpResult.DONE, (Noted(text=_without_passwords(text)),))
 
 
 def _failed(text: str) -> FollowUpEnded:
-    return FollowUpEnded(FollowUpResult.FAILED, (Warned(text=text),))
+    return FollowUpEnded(FollowUpResult.FAILED, (Warned(text=_without_passwords(text)),))
+
+
+def _without_passwords(text: str) -> str:
+    """A text whose addresses have lost the name and password before the host."""
+    return re.sub(r"(?<=://)[^/\s@]+@", "***@", text)
