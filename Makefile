@@ -89,6 +89,7 @@ bench: $(READY) tmux ## measure; the figures are in docs/benchmarks.md
 	$(BIN)/python tools/bench_guard.py
 	$(BIN)/python -m tools.bench_handoffs
 	$(BIN)/python -m tools.bench_workspace
+	$(BIN)/python -m tools.bench_acp
 
 bench-peers: $(READY) tmux ## Quintet's terminal server and CAO 2.5.4 side by side
 	$(BIN)/python tools/bench_peers.py
