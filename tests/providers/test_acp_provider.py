@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from quintet.api.status import FailureKind, TerminalStatus
-from quintet.providers.acp.agents import ACP_AGENTS, GEMINI, own_agent
+from quintet.providers.acp.agents import ACP_AGENTS, GEMINI, OPENCODE, own_agent
 from quintet.providers.acp.host_settings import FILE, RECORD, HostSettings
 from quintet.providers.acp.provider import AcpProvider
 from quintet.providers.base import Login
@@ -80,6 +80,15 @@ def test_a_login_that_nobody_can_see_is_no_missing_one(tmp_path: Path) -> None:
     assert AcpProvider(own_agent("mine", command=["x"], env={})).login("x", env) is Login.UNKNOWN
     assert PROVIDER.login("x", env) is Login.NOT_SEEN
     assert PROVIDER.login("x", env | {"GEMINI_API_KEY": "k"}) is Login.FOUND
+
+
+def test_a_login_is_looked_for_where_the_user_has_put_the_folder(tmp_path: Path) -> None:
+    opencode = AcpProvider(OPENCODE)
+    env = {"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data")}
+    assert opencode.login("x", env) is Login.NOT_SEEN
+    (tmp_path / "data/opencode").mkdir(parents=True)
+    (tmp_path / "data/opencode/auth.json").touch()
+    assert opencode.login("x", env) is Login.FOUND
 
 
 def test_names_are_those_of_the_rows_and_of_a_terminals_own_host(tmp_path: Path) -> None:

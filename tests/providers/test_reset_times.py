@@ -33,6 +33,8 @@ def at(*numbers: int) -> float:
         ("try again at 10:29 PM.", at(2026, 3, 1, 22, 30)),
         ("Rate limit reached. Please try again in 1.5s.", SAID + 1.5),
         ("try again in 2 hours 5 minutes", SAID + 7500),
+        ("Rate limit reached. Please try again in 1m30s.", SAID + 90),
+        ("Your quota will reset after 1h2m3.5s.", SAID + 3723.5),
         ("Try again in 3 days, 4 hours and 1 minute.", SAID + 273_660),
         ("You've hit your limit · resets 3am (UTC)", at(2026, 3, 2, 3, 1)),
         ("You've hit your limit · resets 3:30am (Europe/Berlin)", at(2026, 3, 2, 2, 31)),

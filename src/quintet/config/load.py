@@ -18,7 +18,6 @@ from quintet.config.table import (
     CAO_PROVIDERS,
     OWN_PROVIDERS,
     PROVIDER_KINDS,
-    PROVIDER_NAME,
     PROVIDERS_KEY,
     TABLE,
     Agent,
@@ -27,6 +26,7 @@ from quintet.config.table import (
 )
 from quintet.errors import ConfigError
 from quintet.layout import CONFIG_FILE, STATE_FILE
+from quintet.providers.registry import OWN_NAME
 from quintet.roles import BY_NAME, ROLES
 
 DEFAULT = "default"
@@ -37,7 +37,7 @@ _NOT_KEPT: Final = (*_PROMPTS, "wd", "api", "queue_url")
 KEPT: Final = "the start of the run"
 """the origin of a setting that a run has kept"""
 _LONGEST_QUOTE = 60
-_PROVIDER_NAME = re.compile(PROVIDER_NAME)
+_OWN_NAME = re.compile(OWN_NAME)
 
 
 @dataclass(frozen=True)
@@ -298,7 +298,7 @@ def _pop_providers(document: dict[str, Any], in_file: str) -> dict[str, dict[str
         key = f"{PROVIDERS_KEY}.{name}"
         if name in OWN_PROVIDERS:
             raise ConfigError(f"{key} {in_file}: the name is taken by an agent that Quintet knows; choose another")
-        if not _PROVIDER_NAME.fullmatch(name):
+        if not _OWN_NAME.fullmatch(name):
             raise ConfigError(f"{key} {in_file}: found {_quote(name)}, allowed: a name of letters, digits, . _ and -")
         for part in _object(parts, key, in_file):
             if part not in PROVIDER_KINDS:

@@ -9,19 +9,19 @@ from quintet.config.table import (
     CAO_PROVIDERS,
     OWN_PROVIDERS,
     PROVIDER_KINDS,
-    PROVIDER_NAME,
     PROVIDERS_KEY,
     TABLE,
     Agent,
     Row,
     Settings,
 )
+from quintet.providers.registry import OWN_NAME
 from quintet.roles import ROLES
 
 SCHEMA_KEY: Final = "$schema"
 """names the schema within a config file; it is no setting"""
 _KNOWN: Final = Choice((*OWN_PROVIDERS, *CAO_PROVIDERS)).schema
-_PROVIDER: Final[dict[str, Any]] = {"anyOf": [_KNOWN, {"type": "string", "pattern": PROVIDER_NAME}]}
+_PROVIDER: Final[dict[str, Any]] = {"anyOf": [_KNOWN, {"type": "string", "pattern": OWN_NAME}]}
 """a known name, or one that `providers` defines"""
 
 
@@ -64,6 +64,6 @@ def _own_schema() -> dict[str, Any]:
     return {
         "description": "agents of your own that speak the Agent Client Protocol, by name",
         "type": "object",
-        "propertyNames": {"pattern": PROVIDER_NAME, "not": {"enum": list(OWN_PROVIDERS)}},
+        "propertyNames": {"pattern": OWN_NAME, "not": {"enum": list(OWN_PROVIDERS)}},
         "additionalProperties": parts | {"required": ["command"]},
     }

@@ -477,5 +477,3 @@ def _as_row(item: Field[Any]) -> Row:
 TABLE: Final = tuple(_as_row(item) for item in fields(Settings) if item.metadata)
 AGENTS_KEY: Final = "agents"
 PROVIDERS_KEY: Final = "providers"
-PROVIDER_NAME: Final = "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
-"""what an agent may be called that the user defines"""

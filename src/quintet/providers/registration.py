@@ -50,12 +50,12 @@ class Registration:
         """Its folders, as this environment has them."""
         named = env.get(self.home_variable, "")
         homes = (named, *self.homes[1:]) if named else self.homes
-        return tuple(_by_variables(home, env) for home in homes)
+        return tuple(by_variables(home, env) for home in homes)
 
 
-def _by_variables(home: str, env: Mapping[str, str]) -> str:
-    """A folder below one of those that the user may have put elsewhere."""
+def by_variables(path: str, env: Mapping[str, str]) -> str:
+    """A path, also below one of the folders that the user may have put elsewhere."""
     for usual, variable in _ELSEWHERE.items():
-        if home.startswith(usual) and env.get(variable):
-            return f"{env[variable].rstrip('/')}/{home.removeprefix(usual)}"
-    return home
+        if path.startswith(usual) and env.get(variable):
+            return f"{env[variable].rstrip('/')}/{path.removeprefix(usual)}"
+    return path

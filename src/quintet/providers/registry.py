@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 REGISTERED: Final[dict[str, Registration]] = {one.name: one for one in (CODEX, CLAUDE_CODE, *ACP_AGENTS, SCRIPTED)}
 """by name; the first one is the default"""
 
+OWN_NAME: Final = "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
+"""what an agent may be called that the user defines"""
 NOT_TRIED: Final = "was not tried with Quintet: it is started by the defaults of the Agent Client Protocol"
 
 

@@ -11,7 +11,8 @@ LIMITS: Final = frozenset({FailureKind.USAGE_LIMIT, FailureKind.RATE_LIMIT})
 """failures whose words may name their end"""
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _SPAN = re.compile(
-    r"\bin\s+((?:\d+(?:\.\d+)?\s*(?:s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)\b[\s,]*(?:and\s+)?)+)",
+    r"\b(?:in|(?:resets?|retry|again)\s+after)\s+"
+    r"((?:\d+(?:\.\d+)?\s*(?:s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)(?:\b|(?=\d))[\s,]*(?:and\s+)?)+)",
     re.IGNORECASE,
 )
 _RETRY_AFTER = re.compile(

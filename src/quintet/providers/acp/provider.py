@@ -13,6 +13,7 @@ from quintet.providers.acp.agents import AcpAgent
 from quintet.providers.acp.host_settings import DOORBELL, RECORD
 from quintet.providers.acp.probe import try_session
 from quintet.providers.base import Launch, LaunchPlan, Login, Provider, StartRefused, TurnRecord
+from quintet.providers.registration import by_variables
 from quintet.providers.screen import Screen
 from quintet.providers.turn_events import read_events, read_turn, read_turn_actions, record_size
 
@@ -66,7 +67,7 @@ class AcpProvider(Provider):
             return Login.UNKNOWN
         home = Path(env.get("HOME") or Path.home())
         found = any(env.get(key) for key in agent.keys) or any(
-            (home / name.removeprefix("~/")).exists() for name in agent.login_files
+            (home / by_variables(name, env).removeprefix("~/")).exists() for name in agent.login_files
         )
         return Login.FOUND if found else Login.NOT_SEEN
 

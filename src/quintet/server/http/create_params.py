@@ -11,7 +11,7 @@ from fastapi import Query
 from quintet.api.models import MAX_MESSAGE, CreateBody, OwnAgent, Sandbox, TerminalId
 from quintet.errors import ProfileError
 from quintet.providers.base import Provider
-from quintet.providers.registry import find_provider, own_provider, provider_names
+from quintet.providers.registry import OWN_NAME, find_provider, own_provider, provider_names
 from quintet.server.names import PREFIX, profile_name, session_name
 from quintet.server.profiles import load_profile
 from quintet.server.refusals import BadRequest, TooLong
@@ -20,7 +20,7 @@ from quintet.server.terminal.terminal_spec import TerminalSpec
 
 _MODEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/@\[\]-]{0,127}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_PROVIDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_OWN_NAME = re.compile(OWN_NAME)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 DEFAULT_PROVIDER: Final = provider_names()[0]
 LONGEST_ARGUMENT: Final = 4096
@@ -87,7 +87,7 @@ def terminal_spec(  # noqa: PLR0917 - FastAPI passes each parameter by its name
 
 def _own_provider(name: str, agent: OwnAgent) -> Provider:
     """An agent that the client has defined, checked as its settings are."""
-    if name in provider_names() or not _PROVIDER_NAME.fullmatch(name):
+    if name in provider_names() or not _OWN_NAME.fullmatch(name):
         raise BadRequest(f"agent: {name[:80]!r} is no name for an agent of your own, or is taken")
     if not agent.command[0] or any("\0" in word for word in agent.command):
         raise BadRequest("agent: its command is no command")
