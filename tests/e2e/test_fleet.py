@@ -127,6 +127,44 @@ def test_a_database_that_is_away_stops_no_task_for_good(queue: Fleet, server: Po
     assert ended.takeovers == 0
 
 
+def test_a_remote_that_refuses_a_push_parks_the_task_with_its_reason(queue: Fleet) -> None:
+    hook = queue.project.root / "remote.git/hooks/pre-receive"
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    task = queue.add("a")
+    queue.machine("anna")
+    queue.until_status(task, TaskStatus.PARKED)
+    assert "cannot be pushed to: [remote rejected] (pre-receive hook declined)" in queue.listed()[task]["reason"]
+    hook.unlink()
+    check_passed(queue, task)
+
+
+def test_without_checkpoints_a_takeover_begins_anew_and_nothing_of_the_run_is_in_the_remote(queue: Fleet) -> None:
+    task = queue.add("a", QUEUE_CHECKPOINTS="off")
+    first = queue.machine("anna")
+    run = until_agent(queue, task, PROGRAMMER.name).progress.run
+    send(group_of(first), signal.SIGKILL)
+    state = f"refs/quintet/{task}/state"
+    assert queue.remote("rev-parse", f"{state}^{{tree}}") == queue.remote("rev-parse", "main^{tree}")
+    queue.machine("bert")
+    ended = check_passed(queue, task)
+    assert ended.outcome
+    assert ended.outcome.run != run
+    archive = f"refs/quintet/{task}/archive"
+    assert queue.remote("ls-tree", "-r", "--name-only", archive) == queue.remote("ls-tree", "-r", "--name-only", "main")
+
+
+def test_a_commit_that_the_remote_does_not_have_is_refused(queue: Fleet) -> None:
+    queue.project.git("commit", "--quiet", "--allow-empty", "--message", "Not pushed")
+    line = queue.refused("queue", "add", queue.task_file("a"))
+    assert line.startswith("the remote origin does not have the commit ")
+    assert line.endswith("push it first: git push origin HEAD")
+    queue.project.git("remote", "remove", "origin")
+    assert "has no remote, and a queue for many machines needs one" in queue.refused(
+        "queue", "add", queue.task_file("a")
+    )
+
+
 def test_two_workers_cannot_have_the_same_name(queue: Fleet) -> None:
     queue.machine("anna")
     queue.until(queue.database.workers)

@@ -3,13 +3,15 @@
 import json
 import os
 import signal
+import time
 from collections.abc import Iterator
 
 import pytest
 
 from quintet.fleet.add import Wish
+from quintet.fleet.choosing import clock
 from quintet.fleet.tasks import TaskStatus
-from quintet.roles import PEER_ANALYST
+from quintet.roles import ANALYST, PEER_ANALYST
 from tests.fleet.rig import Fleet, children_in, fleet
 from tests.workspace.worktree_runs import branches, building_story, checkout
 
@@ -95,6 +97,41 @@ def test_what_keeps_a_task_from_its_end_is_told_and_a_failed_one_begins_anew(que
     again = queue.until(lambda: (found := queue.task(failed)).status is TaskStatus.FAILED and found)
     assert again.outcome
     assert again.outcome.branch == f"quintet/{failed}-try2"
+
+
+def test_a_usage_limit_parks_a_task_and_frees_the_slot_of_a_worker_that_was_drained() -> None:
+    limit = [[{"fail": "usage_limit", "seconds": 3600}]]
+    with fleet(lease=8.0) as queue:
+        queue.project.script(building_story() | {ANALYST.name: limit})
+        queue.worker("--name", "desk")
+        queue.until(queue.database.workers)
+        assert "takes no more tasks" in queue.call("workers", "drain", "desk").stdout
+        queue.until(lambda: queue.database.workers()[0].draining)
+        tasks = [queue.add("a"), queue.add("b")]
+        assert queue.listed()[tasks[0]]["reason"] == "waits for desk, which is drained"
+        assert "takes tasks again" in queue.call("workers", "drain", "desk", "--undo").stdout
+        for task in tasks:
+            parked = queue.until_status(task, TaskStatus.PARKED)
+            assert parked.parked.startswith("usage limit: ")
+            assert parked.parked_until == pytest.approx(time.time() + 3600, abs=600)
+            assert queue.listed()[task]["reason"].startswith(
+                f"parked until {clock(parked.parked_until)}: usage limit: "
+            )
+        assert children_in(queue.project.root, "run_task") == []
+
+
+def test_a_worker_takes_no_more_tasks_when_the_tokens_of_the_day_are_used_up() -> None:
+    with fleet(lease=8.0) as queue:
+        first, second = queue.add("a"), queue.add("b")
+        queue.worker("--name", "desk", QUEUE_MAX_TOKENS="10")
+        passed = queue.until_status(first, TaskStatus.PASSED)
+        assert passed.outcome
+        assert passed.outcome.tokens > 10
+        spent = f"({passed.outcome.tokens:,} of 10)"
+        reason = f"waits for desk: the tokens of the day are used up {spent}"
+        queue.until(lambda: queue.listed()[second]["reason"] == reason, reason)
+        queue.end_worker(queue.workers[0])
+        assert queue.task(second).status is TaskStatus.WAITING
 
 
 def test_the_same_task_at_the_same_commit_is_one_task(queue: Fleet) -> None:

@@ -416,6 +416,8 @@ def queue_doctor() -> None:
 @click.option("--name", default="", metavar="NAME", help="By default the name of the machine.")
 @click.option("--label", "labels", multiple=True, metavar="NAME", help="Take tasks with it too. May be repeated.")
 @click.option("--accounts", default="", metavar="NAMES", help="Accounts that agents are logged in to here: a,b.")
+@click.option("--until-empty", is_flag=True, help="End when nothing is left to do for it.")
+@click.option("--systemd", is_flag=True, help="Print a unit for systemd that starts it so, and start nothing.")
 @runs("workers:work")
 def worker_command() -> None:
     """Take tasks from the queue and carry them out, until Ctrl-C or SIGTERM; the second one ends it at once."""

@@ -2,7 +2,11 @@
 
 import json
 import os
+import shlex
 import socket
+import sys
+from collections.abc import Sequence
+from importlib import resources
 from pathlib import Path
 
 import click
@@ -19,8 +23,13 @@ from quintet.providers.scripted import SCRIPTED
 from quintet.setup.providers import list_providers
 
 
-def work(slots: int, name: str, labels: tuple[str, ...], accounts: str) -> int:
-    """Take tasks until a signal comes."""
+def work(slots: int, name: str, *, labels: tuple[str, ...], accounts: str, until_empty: bool, systemd: bool) -> int:
+    """Take tasks until a signal comes, or until none is left."""
+    if systemd:
+        labelled = [word for label in labels for word in ("--label", label)]
+        named = [*(("--name", name) if name else ()), *(("--accounts", accounts) if accounts else ())]
+        click.echo(unit(["worker", "--slots", str(slots), *named, *labelled]))
+        return 0
     loaded = load_settings(None, os.environ, {}, Path.cwd())
     worker = Worker(
         name=_name(name),
@@ -29,7 +38,14 @@ def work(slots: int, name: str, labels: tuple[str, ...], accounts: str) -> int:
         accounts=tuple(part.strip() for part in accounts.split(",") if part.strip()),
         providers=_providers(loaded.settings),
     )
-    return WorkerProcess(loaded, worker, click.echo).run()
+    return WorkerProcess(loaded, worker, click.echo, until_empty=until_empty).run()
+
+
+def unit(words: Sequence[str]) -> str:
+    """The unit for systemd that starts this program with some words."""
+    text = resources.files("quintet.fleet").joinpath("quintet-worker.service").read_text(encoding="utf-8")
+    command = shlex.join([sys.executable, "-m", "quintet", *words]).replace("%", "%%")
+    return text.format(path=os.environ.get("PATH", "").replace("%", "%%"), command=command).rstrip()
 
 
 def _name(given: str) -> str:

@@ -1,8 +1,9 @@
 """What a user can do to a task in the queue; what changes something returns a line that says what was done."""
 
 from quintet.errors import QueueError
+from quintet.fleet.checkpoint import forget
 from quintet.fleet.database import Database
-from quintet.fleet.tasks import QueuedTask, TaskStatus
+from quintet.fleet.tasks import QueuedTask, TaskStatus, attempt_name
 from quintet.prose import plural
 
 
@@ -68,8 +69,12 @@ def remove_task(database: Database, task_id: str) -> str:
     task = _task(database, task_id)
     if task.status is TaskStatus.RUNNING:
         raise QueueError(f"{task_id} is running on {task.progress.machine}; cancel it first")
+    spec, name = database.spec(task_id), attempt_name(task_id, task.attempt)
     database.delete(task_id)
-    return f"{task_id} is removed; its branch stays where there is one"
+    removed = f"{task_id} is removed; its branch stays where there is one"
+    if spec.is_local or forget(spec.repository, name):
+        return removed
+    return f"{removed}, and so does refs/quintet/{name} in {spec.repository}, which cannot be pushed to"
 
 
 def _task(database: Database, task_id: str) -> QueuedTask:

@@ -163,12 +163,33 @@ class Clone:
             raise QueueError(f"{self.spec.folder} is not in the commit {self.spec.base[:10]}")
 
     def _restore(self) -> None:
-        """Bring the work tree back as the checkpoint has it, with the run's records below `.tmp`."""
+        """Bring the work tree and the run's records back as the checkpoint has them."""
         git.run(self.top, "fetch", "--quiet", "origin", f"+{self.state_ref}:refs/quintet/restored", seconds=SECONDS)
         parent = git.run(self.top, "rev-parse", f"{self.tip}^1").text
         git.run(self.top, "reset", "--quiet", "--hard", parent, seconds=SECONDS)
-        git.run(self.top, "restore", f"--source={self.tip}", "--worktree", "--", ":/", seconds=SECONDS)
+        work = (":/", f":(exclude,top){RECORDS}")
+        git.run(self.top, "restore", f"--source={self.tip}", "--worktree", "--", *work, seconds=SECONDS)
+        self._restore_records()
         git.run(self.top, "update-ref", "-d", "refs/quintet/restored")
+
+    def _restore_records(self) -> None:
+        """Bring the run's records to a folder in which agents have nothing to do."""
+        shutil.rmtree(self._restored, ignore_errors=True)
+        if git.answer(self.top, "cat-file", "-e", f"{self.tip}:{RECORDS}") is None:
+            return
+        files.make_folder(self._restored)
+        env = {"GIT_DIR": _git_folder(self.top), "GIT_WORK_TREE": str(self._restored)}
+        words = ("restore", f"--source={self.tip}", "--worktree", "--", f":/{RECORDS}")
+        git.run(self._restored, *words, env=env, seconds=SECONDS)
+
+    @property
+    def _restored(self) -> Path:
+        return fleet_folder() / "tasks" / self.name / "restored"
+
+    @property
+    def records(self) -> Path:
+        """The records of a run that was restored and has not gone on yet."""
+        return self._restored / RECORDS
 
     def _claim(self) -> None:
         """Push a commit of this worker's own, so that no earlier one can push any more."""
@@ -228,6 +249,16 @@ def stale_trees(tasks: Iterable[QueuedTask], machine: str, own_places: Iterable[
     trees = fleet_folder() / "trees"
     found = sorted(trees.iterdir()) if trees.is_dir() else []
     return [tree for tree in found if tree.name.removesuffix(".new") not in needed]
+
+
+def forget(repository: str, name: str) -> bool:
+    """Remove what the remote has of a task beside its branch; whether it has nothing more of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        git.run(Path(folder), "init", "--quiet", "--bare", ".")
+        found = git.run(Path(folder), "ls-remote", "--quiet", repository, f"refs/quintet/{name}/*", check=False)
+        refs = [line.partition("\t")[2] for line in found.text.splitlines()]
+        words = ("push", "--quiet", repository, *(f":{ref}" for ref in refs))
+        return not found.code and (not refs or not git.run(Path(folder), *words, seconds=SECONDS, check=False).code)
 
 
 def read_records(repository: str, name: str) -> tuple[str, bytes]:

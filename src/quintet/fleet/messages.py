@@ -25,6 +25,8 @@ class Order(_SlotMessage):
     """seconds without a word of the slot after which the run stops"""
     tree: str = ""
     """the clone that it works in; empty where it makes a worktree of a local repository"""
+    records: str = ""
+    """the records of a run that was restored from a checkpoint"""
     makes_checkpoints: bool = False
     providers: dict[str, dict[str, Any]] = {}
     """agents that the settings of the machine define"""

@@ -22,7 +22,7 @@ from quintet.config import Settings
 from quintet.config.load import Loaded
 from quintet.errors import QuintetError
 from quintet.execute import RunSpec, execute
-from quintet.fleet.checkpoint import RECORDS, make_checkpoint
+from quintet.fleet.checkpoint import make_checkpoint
 from quintet.fleet.messages import CheckpointMade, Moved, Order, RunEnded, RunHalted
 from quintet.fleet.task_settings import load_task_settings
 from quintet.layout import STATE, STATE_FILE, Workspace
@@ -88,7 +88,8 @@ def _in_its_tree(order: Order) -> Loaded:
     spec = order.spec
     if order.tree:
         tree = Path(order.tree) / spec.folder
-        _adopt(Path(order.tree) / RECORDS, tree)
+        if order.records:
+            _adopt(Path(order.records), tree)
         loaded = load_task_settings(spec, order.task, order.attempt, tree, order.providers)
         branch = git.run(tree, "symbolic-ref", "--short", "HEAD").text
         settings = replace(loaded.settings, chosen=Workspace(tree, tree, branch), state_file=tree / STATE_FILE)

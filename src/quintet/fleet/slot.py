@@ -186,6 +186,7 @@ class _Carrying:
             patience=self._order.patience,
             providers=self._order.providers,
             tree=str(clone.top) if clone else "",
+            records=str(clone.records) if clone and clone.records.is_dir() else "",
             makes_checkpoints=self._makes_checkpoints,
         )
         handle = files.open_to_keep(self._log)
@@ -409,7 +410,10 @@ def _today() -> str:
 def main() -> None:
     """Take tasks until standard input ends or a signal comes; a second signal ends this process at once."""
     order = SlotOrder.model_validate_json(sys.stdin.buffer.readline())
-    slot = Slot(order)
+    try:
+        slot = Slot(order)
+    except QuintetError as error:
+        sys.exit(f"slot {order.number}: {error}")
 
     def stop(number: int, _frame: FrameType | None) -> None:
         if slot.stopping.is_set():

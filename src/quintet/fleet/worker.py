@@ -16,7 +16,7 @@ from typing import Final
 
 from quintet import __version__
 from quintet.config.load import Loaded, settings_to_keep
-from quintet.errors import DatabaseAway, QueueError
+from quintet.errors import QueueError
 from quintet.fleet.checkpoint import stale_trees
 from quintet.fleet.choosing import SLOT, Worker, choose
 from quintet.fleet.database import WAITING, Database
@@ -105,7 +105,9 @@ class Watch:
 class WorkerProcess:
     """The main process of a worker."""
 
-    def __init__(self, loaded: Loaded, worker: Worker, tell: Tell) -> None:
+    def __init__(self, loaded: Loaded, worker: Worker, tell: Tell, *, until_empty: bool = False) -> None:
+        """`until_empty`: end when nothing is left that this worker could do."""
+        self._until_empty = until_empty
         self._settings, self._tell = (settings := loaded.settings), tell
         self._database = Database(settings.queue_url)
         self._worker = worker.model_copy(
@@ -139,7 +141,7 @@ class WorkerProcess:
                 self._database.open_slot(slot.order.name)
             self._beat()
             self._say(f"The worker {self._worker.name} takes tasks from {self._database.name}.")
-            while not self._stops:
+            while not self._stops and not (self._until_empty and self._is_empty()):
                 self._turn()
                 self._pause(_POLL_SECONDS)
             return self._end()
@@ -157,7 +159,7 @@ class WorkerProcess:
         """Do once what has to be done again and again. While the database is away, only the slots are looked after."""
         for slot in self._slots:
             slot.look()
-            if not slot.is_alive and time.monotonic() - slot.started > _RESTART_SECONDS:
+            if not slot.is_alive and not self._is_away and time.monotonic() - slot.started > _RESTART_SECONDS:
                 slot.start()
         try:
             if time.monotonic() >= self._next_beat:
@@ -165,7 +167,7 @@ class WorkerProcess:
                 self._take_over()
                 self._tidy()
             self._give_tasks()
-        except DatabaseAway as error:
+        except QueueError as error:
             self._watch.forget()
             if not self._is_away:
                 self._say(f"{error}; tasks go on, and it is tried again")
@@ -234,6 +236,18 @@ class WorkerProcess:
                 if now and (now.owner, now.place, now.mark) == (task.owner, task.place, task.mark):
                     self._database.move(task.id)
                     self._say(f"{task.id} waits again: {task.owner or task.place} has been silent for {lease:.0f} s.")
+
+    def _is_empty(self) -> bool:
+        """Whether no slot has a task, and none waits that this worker could take now or later."""
+        own = {slot.place for slot in self._slots}
+        try:
+            left = self._database.living()
+        except QueueError:
+            return False
+        return not any(
+            task.place in own or (task.status is not TaskStatus.PARKED and not self._worker.lacks(task))
+            for task in left
+        )
 
     def _tidy(self) -> None:
         """Let another process end and remove what tasks have left here that this machine has no more."""
