@@ -84,3 +84,10 @@ def slug(sentence: str) -> str:
             break
         name = longer
     return name or "task"
+
+
+def without_password(url: str) -> str:
+    """The address of a database as it may be shown."""
+    scheme, _, rest = url.partition("://")
+    place = rest.partition("?")[0].rpartition("@")[2]  # a password may also be among what follows the question mark
+    return f"{scheme}://{place}" if url else ""

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from quintet.config import load_settings, settings_as_json
-from quintet.config.kinds import DatabaseUrl, without_password
+from quintet.config.kinds import DatabaseUrl
 from quintet.config.load import settings_to_keep
 from quintet.errors import ConfigError
+from quintet.prose import without_password
 
 SECRET = "hunter2"
 URL = f"postgresql://anna:{SECRET}@db.example.org:5432/queue?sslmode=require&password={SECRET}"

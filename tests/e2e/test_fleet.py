@@ -8,11 +8,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from quintet.fleet.add import Wish
+from quintet.fleet.choosing import clock
 from quintet.fleet.tasks import QueuedTask, TaskStatus
-from quintet.roles import PEER_ANALYST, PROGRAMMER
+from quintet.roles import ANALYST, PEER_ANALYST, PROGRAMMER
 from tests.fleet.postgres import Postgres, postgres
-from tests.fleet.rig import Fleet, children_in, fleet_with_remote
-from tests.workspace.worktree_runs import building_story
+from tests.fleet.rig import Fleet, children_in, fleet, fleet_with_remote
+from tests.workspace.worktree_runs import branches, building_story
 
 pytestmark = pytest.mark.e2e
 
@@ -172,3 +174,46 @@ def test_two_workers_cannot_have_the_same_name(queue: Fleet) -> None:
     output, _ = second.communicate(timeout=60)
     assert second.returncode == 1
     assert "a worker with the name anna is running on" in output
+
+
+def test_a_usage_limit_parks_a_task_and_frees_the_slot_of_a_worker_that_was_drained() -> None:
+    limit = [[{"fail": "usage_limit", "seconds": 3600}]]
+    with fleet(lease=8.0) as queue:
+        queue.project.script(building_story() | {ANALYST.name: limit})
+        queue.worker("--name", "desk")
+        queue.until(queue.database.workers)
+        assert "takes no more tasks" in queue.call("workers", "drain", "desk").stdout
+        queue.until(lambda: queue.database.workers()[0].draining)
+        tasks = [queue.add("a"), queue.add("b")]
+        assert queue.listed()[tasks[0]]["reason"] == "waits for desk, which is drained"
+        assert "takes tasks again" in queue.call("workers", "drain", "desk", "--undo").stdout
+        for task in tasks:
+            parked = queue.until_status(task, TaskStatus.PARKED)
+            assert parked.parked.startswith("usage limit: ")
+            assert parked.parked_until == pytest.approx(time.time() + 3600, abs=600)
+            assert queue.listed()[task]["reason"].startswith(
+                f"parked until {clock(parked.parked_until)}: usage limit: "
+            )
+        assert children_in(queue.project.root, "run_task") == []
+
+
+def test_what_keeps_a_task_from_its_end_is_told_and_a_failed_one_begins_anew() -> None:
+    with fleet() as queue:
+        check_reasons_and_retry(queue)
+
+
+def check_reasons_and_retry(queue: Fleet) -> None:
+    parked = queue.add("a", WORKSPACE_SETUP="echo no compiler here; exit 3")
+    failed = queue.add("b", VERIFY_CMD="echo not yet; exit 1", MAX_ROUNDS="1", RED_FIRST="off")
+    later = queue.add("c", Wish(after=[failed]))
+    queue.worker("--slots", "2", "--name", "desk")
+    queue.until_status(parked, TaskStatus.PARKED)
+    queue.until_status(failed, TaskStatus.FAILED)
+    rows = queue.listed()
+    assert rows[parked]["reason"] == (
+        "parked: the setup command failed (exit code 3): echo no compiler here; exit 3: no compiler here"
+    )
+    assert (rows[failed]["verdict"], rows[failed]["branch"]) == ("FAIL", f"quintet/{failed}")
+    assert rows[later]["reason"] == f"waits for the PASS of {failed}, which is failed"
+    assert "begins anew (attempt 2)" in queue.queue("retry", failed)
+    queue.until(lambda: f"quintet/{failed}-try2" in branches(queue.project))

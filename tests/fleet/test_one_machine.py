@@ -3,15 +3,13 @@
 import json
 import os
 import signal
-import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import pytest
 
-from quintet.fleet.add import Wish
-from quintet.fleet.choosing import clock
 from quintet.fleet.tasks import TaskStatus
-from quintet.roles import ANALYST, PEER_ANALYST
+from quintet.roles import PEER_ANALYST
 from tests.fleet.rig import Fleet, children_in, fleet
 from tests.workspace.worktree_runs import branches, building_story, checkout
 
@@ -57,6 +55,8 @@ def test_a_killed_slot_goes_on_with_its_task(queue: Fleet) -> None:
     ended = queue.until_status(task, TaskStatus.PASSED)
     assert ended.outcome
     assert (ended.outcome.run, ended.takeovers) == (begun.run, 1)
+    assert ended.outcome.tokens > begun.tokens
+    assert queue.database.spent(f"{datetime.now(UTC):%Y-%m-%d}", task)[0] > 0
     assert queue.project.git("show", f"{ended.branch}:built.txt") == "done"
 
 
@@ -80,58 +80,15 @@ def test_a_worker_that_ends_gives_its_task_back_and_the_next_goes_on(queue: Flee
     assert ended.outcome.run == run
 
 
-def test_what_keeps_a_task_from_its_end_is_told_and_a_failed_one_begins_anew(queue: Fleet) -> None:
-    parked = queue.add("a", WORKSPACE_SETUP="echo no compiler here; exit 3")
-    failed = queue.add("b", VERIFY_CMD="echo not yet; exit 1", MAX_ROUNDS="1", RED_FIRST="off")
-    later = queue.add("c", Wish(after=[failed]))
-    queue.worker("--slots", "2", "--name", "desk")
-    queue.until_status(parked, TaskStatus.PARKED)
-    queue.until_status(failed, TaskStatus.FAILED)
-    rows = queue.listed()
-    assert rows[parked]["reason"] == (
-        "parked: the setup command failed (exit code 3): echo no compiler here; exit 3: no compiler here"
-    )
-    assert (rows[failed]["verdict"], rows[failed]["branch"]) == ("FAIL", f"quintet/{failed}")
-    assert rows[later]["reason"] == f"waits for the PASS of {failed}, which is failed"
-    assert "begins anew (attempt 2)" in queue.queue("retry", failed)
-    again = queue.until(lambda: (found := queue.task(failed)).status is TaskStatus.FAILED and found)
-    assert again.outcome
-    assert again.outcome.branch == f"quintet/{failed}-try2"
-
-
-def test_a_usage_limit_parks_a_task_and_frees_the_slot_of_a_worker_that_was_drained() -> None:
-    limit = [[{"fail": "usage_limit", "seconds": 3600}]]
-    with fleet(lease=8.0) as queue:
-        queue.project.script(building_story() | {ANALYST.name: limit})
-        queue.worker("--name", "desk")
-        queue.until(queue.database.workers)
-        assert "takes no more tasks" in queue.call("workers", "drain", "desk").stdout
-        queue.until(lambda: queue.database.workers()[0].draining)
-        tasks = [queue.add("a"), queue.add("b")]
-        assert queue.listed()[tasks[0]]["reason"] == "waits for desk, which is drained"
-        assert "takes tasks again" in queue.call("workers", "drain", "desk", "--undo").stdout
-        for task in tasks:
-            parked = queue.until_status(task, TaskStatus.PARKED)
-            assert parked.parked.startswith("usage limit: ")
-            assert parked.parked_until == pytest.approx(time.time() + 3600, abs=600)
-            assert queue.listed()[task]["reason"].startswith(
-                f"parked until {clock(parked.parked_until)}: usage limit: "
-            )
-        assert children_in(queue.project.root, "run_task") == []
-
-
 def test_a_worker_takes_no_more_tasks_when_the_tokens_of_the_day_are_used_up() -> None:
     with fleet(lease=8.0) as queue:
-        first, second = queue.add("a"), queue.add("b")
-        queue.worker("--name", "desk", QUEUE_MAX_TOKENS="10")
-        passed = queue.until_status(first, TaskStatus.PASSED)
-        assert passed.outcome
-        assert passed.outcome.tokens > 10
-        spent = f"({passed.outcome.tokens:,} of 10)"
-        reason = f"waits for desk: the tokens of the day are used up {spent}"
-        queue.until(lambda: queue.listed()[second]["reason"] == reason, reason)
-        queue.end_worker(queue.workers[0])
-        assert queue.task(second).status is TaskStatus.WAITING
+        queue.database.spend("another", f"{datetime.now(UTC):%Y-%m-%d}", 1234, 0.0)
+        task = queue.add("a")
+        worker = queue.worker("--name", "desk", QUEUE_MAX_TOKENS="1000")
+        reason = "waits for desk: the tokens of the day are used up (1,234 of 1,000)"
+        queue.until(lambda: queue.listed()[task]["reason"] == reason, reason)
+        assert "It takes no more tasks today: the tokens of the day are used up" in queue.end_worker(worker)
+        assert queue.task(task).status is TaskStatus.WAITING
 
 
 def test_the_same_task_at_the_same_commit_is_one_task(queue: Fleet) -> None:

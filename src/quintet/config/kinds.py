@@ -89,13 +89,6 @@ class DatabaseUrl(Text):
         return text
 
 
-def without_password(url: str) -> str:
-    """The address of a database as it may be shown."""
-    scheme, _, rest = url.partition("://")
-    place = rest.partition("?")[0].rpartition("@")[2]  # a password may also be among what follows the question mark
-    return f"{scheme}://{place}" if url else ""
-
-
 @dataclass(frozen=True)
 class Flag:
     """A switch."""

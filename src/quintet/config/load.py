@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from quintet.config.kinds import Choice, DatabaseUrl, Kind, Variables, without_password
+from quintet.config.kinds import Choice, DatabaseUrl, Kind, Variables
 from quintet.config.schema import SCHEMA_KEY
 from quintet.config.table import (
     AGENT_KINDS,
@@ -26,6 +26,7 @@ from quintet.config.table import (
 )
 from quintet.errors import ConfigError
 from quintet.layout import CONFIG_FILE, STATE_FILE
+from quintet.prose import without_password
 from quintet.providers.registry import OWN_NAME
 from quintet.roles import BY_NAME, ROLES
 

@@ -27,11 +27,11 @@ except ModuleNotFoundError as missing:
     raise _QueueError("the queue needs more packages; install them with: pip install 'quintet[fleet]'") from None
 
 from quintet import files
-from quintet.config.kinds import without_password
 from quintet.errors import DatabaseAway, QueueError
 from quintet.fleet.choosing import SLOT, Situation, Worker
 from quintet.fleet.tasks import Needs, QueuedTask, TaskOutcome, TaskProgress, TaskSpec, TaskStatus
 from quintet.layout import fleet_folder
+from quintet.prose import without_password
 
 FORMAT: Final = 1
 """of what tasks and tables hold; raised only where an older program cannot carry out what a newer one has added"""
