@@ -17,6 +17,7 @@ import sqlalchemy as sa
 
 from quintet.fleet.database import Database
 from quintet.fleet.tasks import Needs, TaskSpec, attributes_of
+from quintet.prose import plural
 from tests.fleet.postgres import postgres
 
 NUMBER = 1000
@@ -42,26 +43,27 @@ def add_and_list(database: Database, env: dict[str, str]) -> None:
 
 
 @contextmanager
-def idle_worker(env: dict[str, str]) -> Iterator[list[psutil.Process]]:
-    """A worker with one slot that has nothing to do: its process and that of the slot."""
-    command = [sys.executable, "-m", "quintet", "worker", "--name", "idle"]
+def idle_worker(env: dict[str, str], slots: int) -> Iterator[list[psutil.Process]]:
+    """A worker that has nothing to do: its process and that of its first slot."""
+    command = [sys.executable, "-m", "quintet", "worker", "--name", "idle", "--slots", str(slots)]
     worker = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL)
     try:
         whole = psutil.Process(worker.pid)
         deadline = time.monotonic() + 60
-        while not (slots := whole.children()):
+        while len(found := whole.children()) < slots:
             assert time.monotonic() < deadline
             time.sleep(0.1)
         time.sleep(10.0)  # until it has loaded everything
-        yield [whole, *slots]
+        yield [whole, found[0]]
     finally:
         worker.terminate()
         worker.wait()
 
 
-def measure_idle(env: dict[str, str], url: str) -> None:
-    """Print what an idle worker and its slot use, and what they ask of PostgreSQL."""
-    with idle_worker(env) as processes:
+def measure_idle(env: dict[str, str], url: str, slots: int) -> None:
+    """Print what an idle worker and a slot of it use, and what all of it asks of PostgreSQL."""
+    print(f"a worker with {plural(slots, 'slot')}:")
+    with idle_worker(env, slots) as processes:
         before = [sum(one.cpu_times()[:2]) for one in processes]
         asked = transactions(url)
         time.sleep(IDLE_SECONDS)
@@ -69,8 +71,8 @@ def measure_idle(env: dict[str, str], url: str) -> None:
             share = (sum(one.cpu_times()[:2]) - used) / IDLE_SECONDS
             print(f"idle {name}: {share:.1%} of a core, {one.memory_info().rss / 1e6:.0f} MB")
         if asked and (now := transactions(url)):
-            print(f"worker with one slot: {(now[0] - asked[0]) / IDLE_SECONDS:.1f} transactions a second")
-            print(f"connections of both: {now[1]}")
+            print(f"{(now[0] - asked[0]) / IDLE_SECONDS:.1f} transactions a second")
+            print(f"connections: {now[1]}")
 
 
 def transactions(url: str) -> tuple[int, int] | None:
@@ -90,7 +92,8 @@ def measure(url: str, folder: str) -> None:
     env = os.environ | {"QUEUE": url, "XDG_STATE_HOME": folder}
     with Database(url) as database:
         add_and_list(database, env)
-    measure_idle(env, url)
+    for slots in (1, 4):
+        measure_idle(env, url, slots)
 
 
 def main() -> None:
