@@ -101,6 +101,8 @@ def test_an_end_of_another_turn_is_not_that_of_the_last() -> None:
         ({"message": "stream disconnected\nbefore completion"}, "connection: stream disconnected before completion"),
         ({"message": "Quota exceeded (insufficient_quota)."}, "Quota exceeded (insufficient_quota)."),
         ({"message": "You've hit your usage limit."}, "usage limit: You've hit your usage limit."),
+        ({"message": "unexpected status 404: The model `m` does not exist"},
+         "model: unexpected status 404: The model `m` does not exist"),
         ({"message": "bad thing"}, "bad thing"),
         ({}, "the turn has failed"),
     ],

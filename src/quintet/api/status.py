@@ -28,6 +28,8 @@ class FailureKind(StrEnum):
     RATE_LIMIT = "rate_limit"
     """too many requests for the moment (HTTP 429)"""
     LOGIN = "login"
+    MODEL = "model"
+    """there is no such model, or not for this account"""
     SERVER_ERROR = "server_error"
     CONNECTION = "connection"
     INTERRUPTED = "interrupted"

@@ -1,5 +1,6 @@
 """What kept a turn from its answer, found by the words of an error."""
 
+import re
 from typing import Final
 
 from quintet.api.status import FailureKind
@@ -19,9 +20,16 @@ _KINDS: Final = (
     ),
     (("stream", "connection", "retry limit", "too_many_failed"), FailureKind.CONNECTION),
 )
+_MODEL = re.compile(
+    r"model_not_found|\b(?:unknown|invalid|no such) model\b"
+    r"|\bmodels?\b(?:[^.\n]|\.\S){0,100}\b(?:not found|does not exist|is not supported)\b"
+)
+_LONGEST: Final = 2000
+"""characters in which a model is looked for"""
 
 
 def failure_kind(text: str) -> FailureKind:
     """The kind of failure that an error's text tells of."""
     hints = text.lower()
-    return next((kind for words, kind in _KINDS if any(word in hints for word in words)), FailureKind.OTHER)
+    otherwise = FailureKind.MODEL if _MODEL.search(hints[:_LONGEST]) else FailureKind.OTHER
+    return next((kind for words, kind in _KINDS if any(word in hints for word in words)), otherwise)

@@ -66,6 +66,13 @@ def test_a_missing_login_is_not_tried_again() -> None:
     assert (scene.clock.now(), scene.events) == (0.0, [])
 
 
+def test_a_model_that_is_not_there_is_not_tried_again() -> None:
+    scene = Scene()
+    with pytest.raises(TurnFailure, match=r"analyst: its turn has failed: no; name another \(agents.analyst.model\)"):
+        scene.fail(FailureKind.MODEL)
+    assert (scene.clock.now(), scene.events) == (0.0, [])
+
+
 def test_a_limit_is_waited_for_until_its_end() -> None:
     scene = Scene()
     assert scene.fail(LIMIT, 5 * 3600.0) == 5 * 3600.0 + LIMIT_SLACK

@@ -45,6 +45,9 @@ class Recovery:
         if failed.kind == FailureKind.LOGIN:
             how = f"log in there ({program()} attach {step.role.name}) or with the CLI by itself, then start again"
             raise TurnFailure(f"{failed}; {how}", failed.kind) from failed
+        if failed.kind == FailureKind.MODEL:
+            how = f"name another (agents.{step.role.name}.model), then start again"
+            raise TurnFailure(f"{failed}; {how}", failed.kind) from failed
         if failed.kind == FailureKind.USAGE_LIMIT:
             self._wait_for_limit(step, failed)
         elif failed.kind == FailureKind.RATE_LIMIT:

@@ -85,7 +85,7 @@ def _kind(text: str, code: int | None, at: float) -> FailureKind:
     status = code or (int(found[1]) if (found := _STATUS.search(text[:_LONGEST])) else 0)
     if kind is FailureKind.OTHER and any(word in text.lower() for word in _LOGIN_WORDS):
         kind = FailureKind.LOGIN
-    if status in (401, 403):
+    if status in (401, 403) and kind is not FailureKind.MODEL:
         return FailureKind.LOGIN
     if status == 429:  # noqa: PLR2004 - as HTTP has it
         empty = "quota" in text.lower() and reset_time(text, at) is None

@@ -27,7 +27,7 @@ ACTIONS: Final = {
     "when": "\"pass\" or \"fail\": do `then`, else `else`, by the last command's exit code",
     "ask_permission": "ask for permission, and wait for y or Enter; n ends the turn",
     "ask_question": "let the user choose, and wait for a digit or Enter",
-    "fail": "end without an answer: usage_limit or rate_limit (for `seconds`), login, server_error, connection, other",
+    "fail": "give no answer: usage_limit or rate_limit (for `seconds`), login, model, server_error, connection, other",
     "hang": "stay at work for ever",
     "crash": "end by a signal",
     "exit": "end with this exit code, back to the shell",
