@@ -15,7 +15,7 @@ from tests.e2e.desk import Desk, desk
 from tests.e2e.orders import orders
 from tests.e2e.processes import living_in, signal_all
 from tests.e2e.project import FAIL_THEN_PASS
-from tests.e2e.rig import RUN_SECONDS, Cast, Rig, rig, texts
+from tests.e2e.rig import QUINTET, RUN_SECONDS, Cast, Rig, rig, texts
 from tests.e2e.test_loops import CODEX
 from tests.e2e.test_recovery import until
 
@@ -47,11 +47,16 @@ def kill_session(agent: Desk) -> None:
     subprocess.run(["tmux", "-S", str(socket), "kill-session"], check=True, env=dict(agent.rig.env))
 
 
+def stop(agent: Desk) -> None:
+    command = [*QUINTET, "stop", "--session", agent.look()["session_name"]]
+    subprocess.run(command, check=True, env=dict(agent.rig.env), cwd=agent.rig.home, stdout=subprocess.DEVNULL)
+
+
 def kill_host(agent: Desk) -> None:
     signal_all(hosts(agent.rig.home), signal.SIGKILL)
 
 
-ENDINGS: tuple[Callable[[Desk], None], ...] = (kill_host, delete, kill_session)
+ENDINGS: tuple[Callable[[Desk], None], ...] = (kill_host, delete, stop, kill_session)
 
 
 @pytest.mark.parametrize("name", AGENTS)
