@@ -46,22 +46,24 @@ def providers(cast: Cast) -> set[str]:
     return {agent["provider"] for agent in cast.agents.values()}
 
 
-@pytest.mark.parametrize("name", AGENTS)
-def test_each_alone_with_a_long_task(name: str) -> None:
+def check_long_task(cast: Cast, names: set[str]) -> None:
+    """A whole run with a task of 150 kB, which arrives byte for byte."""
     notes = long_notes()
-    with rig(Cast(acp=(name,)), RoleBrain(FAIL_THEN_PASS)) as run:
+    with rig(cast, RoleBrain(FAIL_THEN_PASS)) as run:
         (run.home / "task.md").write_text(long_task(notes))
         code, said = run.run(**POST, PROMPT="", PROMPT_FILE=str(run.home / "task.md"))
         assert code == 0, said
-        check_pass(run, {name})
-        assert notes in run.model.turns[0].prompt, "byte for byte"
+        check_pass(run, names)
+        assert notes in run.model.turns[0].prompt
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_each_alone_with_a_long_task(name: str) -> None:
+    check_long_task(Cast(acp=(name,)), {name})
 
 
 def test_with_codex_and_claude_code_in_one_run() -> None:
-    with rig(MIXED, RoleBrain(FAIL_THEN_PASS)) as run:
-        code, said = run.run(**POST)
-        assert code == 0, said
-        check_pass(run, providers(MIXED))
+    check_long_task(MIXED, providers(MIXED))
 
 
 def test_each_in_a_sandbox() -> None:
