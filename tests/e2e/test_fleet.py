@@ -141,6 +141,17 @@ def test_a_remote_that_refuses_a_push_parks_the_task_with_its_reason(queue: Flee
     check_passed(queue, task)
 
 
+def test_a_remote_that_is_away_for_a_while_stops_nothing(queue: Fleet) -> None:
+    task = queue.add("a")
+    queue.machine("anna")
+    run = until_agent(queue, task).progress.run
+    remote, away = queue.project.root / "remote.git", queue.project.root / "away.git"
+    remote.rename(away)
+    until_agent(queue, task, PROGRAMMER.name)
+    away.rename(remote)
+    assert check_passed(queue, task, run).takeovers == 0
+
+
 def test_without_checkpoints_a_takeover_begins_anew_and_nothing_of_the_run_is_in_the_remote(queue: Fleet) -> None:
     task = queue.add("a", QUEUE_CHECKPOINTS="off")
     first = queue.machine("anna")

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -185,6 +186,16 @@ def test_one_process_at_a_time_moves_tasks(queue: Fleet) -> None:
         assert (first, second) == (True, False)
     with queue.database.alone() as again:
         assert again
+
+
+def test_the_unit_for_systemd_starts_this_program_with_the_given_options(queue: Fleet) -> None:
+    said = queue.call("worker", "--slots", "3", "--label", "gpu", "--name", "anna", "--systemd", PATH="/usr/bin").stdout
+    command = f"ExecStart={sys.executable} -m quintet worker --slots 3 --name anna --label gpu"
+    assert {command, "Environment=PATH=/usr/bin", "Restart=always"} <= set(said.splitlines())
+
+
+def test_a_name_with_a_slash_is_refused(queue: Fleet) -> None:
+    assert queue.refused("worker", "--name", "a/b") == "--name: found 'a/b', allowed: a name without / in it"
 
 
 def test_doctor_says_what_is_wrong_and_how_to_fix_it(queue: Fleet) -> None:

@@ -61,6 +61,8 @@ class RunEnded(_SlotMessage):
     run: str = ""
     tokens: int = 0
     cost: float = 0.0
+    reason: str = ""
+    """what is not as it should be although it has ended"""
 
 
 class RunHalted(_SlotMessage):

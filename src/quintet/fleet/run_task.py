@@ -34,6 +34,7 @@ from quintet.loop.record.run_record import RunRecord
 from quintet.loop.record.saved_state import load_project_state, save
 from quintet.loop.record.state_file import decode_state
 from quintet.loop.run.choose_workspace import in_workspace
+from quintet.loop.run.work_tree import uncommitted
 from quintet.roles import BY_NAME
 from quintet.setup.stopping import Target, stop
 from quintet.workspace.creating import create
@@ -129,6 +130,7 @@ def _ended(settings: Settings, order: Order) -> RunEnded | None:
         return None
     tokens, cost = _used(RunRecord(tree, saved.run_id))
     commit = git.run(tree, "rev-parse", "HEAD").text
+    left = saved.final_status is Status.PASS and uncommitted(settings)
     return RunEnded(
         verdict=saved.final_status,
         branch=settings.workspace.branch,
@@ -136,6 +138,7 @@ def _ended(settings: Settings, order: Order) -> RunEnded | None:
         run=saved.run_id,
         tokens=tokens,
         cost=cost,
+        reason=f"its work could not be committed, and is in {tree}" if left else "",
     )
 
 

@@ -158,7 +158,7 @@ class _Carrying:
             self._check_mine()
             if self._stopping.is_set():
                 self._give_back()
-            self._patiently(self._note)  # the run has stopped by itself, because the database was away for long
+            self._patiently(self._leave_unless_mine)  # the run has stopped by itself: the database was away for long
 
     def _open_clone(self, clone: Clone, *, keep: bool) -> TaskOutcome | None:
         try:
@@ -238,12 +238,13 @@ class _Carrying:
             self._used_before = (message.tokens, message.cost)
         self._progress = self._progress.model_copy(update=message.model_dump(exclude={"kind"}))
         with suppress(DatabaseAway):
+            self._leave_unless_mine()  # it may have been frozen since the last look
             self._note()
 
     def _beat(self, child: "subprocess.Popen[bytes]") -> bool:
         """Write a heartbeat, and tell the run that it may go on; whether that succeeded."""
         try:
-            self._check_mine()
+            self._leave_unless_mine()
             self._note()
             self._spend()
         except DatabaseAway:
@@ -261,8 +262,11 @@ class _Carrying:
     def _check_mine(self) -> None:
         """Leave where the task was cancelled, or another worker has it; while the database is away nobody knows."""
         with suppress(DatabaseAway):
-            if not self._is_mine(self._database.task(self._id)):
-                raise Leave
+            self._leave_unless_mine()
+
+    def _leave_unless_mine(self) -> None:
+        if not self._is_mine(self._database.task(self._id)):
+            raise Leave
 
     def _note(self, **more: object) -> None:
         self._database.note(self._id, progress=self._progress.model_dump(mode="json"), **more)
@@ -286,7 +290,7 @@ class _Carrying:
         self._progress = self._progress.model_copy(update={"since": 0.0, "agent": "", "machine": "", "slot": 0})
 
         def hand_over() -> None:
-            self._check_mine()
+            self._leave_unless_mine()
             self._note(**more, takeovers=0)
             self._database.move(self._id)
 
@@ -339,6 +343,7 @@ class _Carrying:
             run=ended.run,
             tokens=ended.tokens,
             cost=ended.cost,
+            reason=ended.reason,
         )
         self._progress = self._progress.model_copy(update={"tokens": ended.tokens, "cost": ended.cost})
         self._patiently(self._spend)
@@ -350,7 +355,7 @@ class _Carrying:
         if ended.verdict != "PASS" and not self._spec.settings.get("queue", {}).get("push_failed", False):
             branch = ""
         commit = work_commit(clone.top, f"Quintet: {task.title[:72]}")
-        outcome = outcome.model_copy(update={"branch": branch, "commit": commit})
+        outcome = outcome.model_copy(update={"branch": branch, "commit": commit, "reason": ""})
         self._push_result(clone, outcome, branch, sealed)
         clone.remove()
         return outcome
