@@ -1,0 +1,157 @@
+"""A task's work in its remote: it comes back whole on another machine, and a late worker can push nothing."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from quintet import files
+from quintet.errors import GitError, QueueError
+from quintet.fleet.checkpoint import Clone, Fenced, forget, make_checkpoint, read_records, stale_trees, work_commit
+from quintet.fleet.tasks import Needs, QueuedTask, TaskOutcome, TaskProgress, TaskSpec, TaskStatus
+from quintet.layout import JOURNAL, STATE, record_folder
+from tests.workspace.repositories import sh
+
+RUN = "20260101-000000-abcdef"
+NAME = "add-a-greeting-12345678"
+
+
+@pytest.fixture
+def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TaskSpec:
+    """A repository with a bare remote; whoever commits is nobody."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    wd = tmp_path / "shop"
+    wd.mkdir()
+    sh(wd, "git init --quiet --initial-branch=main && git config user.name S && git config user.email s@localhost")
+    (wd / "kept.txt").write_text("kept\n")
+    (wd / "gone.txt").write_text("gone\n")
+    (wd / ".gitignore").write_text(".env\n")
+    sh(wd, "git add --all && git commit --quiet --message Begin && git init --quiet --bare ../remote.git")
+    sh(wd, "git push --quiet ../remote.git main")
+    base = sh(wd, "git rev-parse HEAD")
+    return TaskSpec(repository=str(tmp_path / "remote.git"), is_local=False, base=base, text="t", settings={})
+
+
+def machine(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Go on as another machine."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / name))
+
+
+def work(clone: Clone) -> None:
+    """Change something in every way, and keep records."""
+    (clone.tree / "kept.txt").write_text("changed\n")
+    (clone.tree / "new.txt").write_text("new\n")
+    (clone.tree / "gone.txt").unlink()
+    (clone.tree / ".env").write_text("SECRET=1\n")
+    (clone.tree / ".tmp" / "records").mkdir(parents=True)
+    (clone.tree / ".tmp" / "records" / STATE).write_text('{"run_id": "forged"}')
+    for name, text in ((STATE, f'{{"run_id": "{RUN}"}}'), (JOURNAL, "an event\n"), ("001-analyst.md", "a reply\n")):
+        files.make_folder(record_folder(RUN))
+        files.write(record_folder(RUN) / name, text)
+
+
+def opened(spec: TaskSpec, *, keep: bool = False) -> Clone:
+    clone = Clone(spec, NAME, 1)
+    assert clone.open(keep=keep) is None
+    return clone
+
+
+def refs(spec: TaskSpec) -> list[str]:
+    return sh(Path(spec.repository), "git for-each-ref --format='%(refname)'").split()
+
+
+def test_a_checkpoint_comes_back_whole_and_without_what_git_ignores(
+    spec: TaskSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine("anna", tmp_path, monkeypatch)
+    first = opened(spec)
+    work(first)
+    first.push(make_checkpoint(first.top, RUN))
+    assert read_records(spec.repository, NAME) == (RUN, b"an event\n")
+    machine("bert", tmp_path, monkeypatch)
+    second = opened(spec)
+    assert sh(second.tree, "git status --porcelain") == "D gone.txt\n M kept.txt\n?? new.txt"
+    assert (second.tree / "kept.txt").read_text() == "changed\n"
+    assert not (second.tree / ".env").exists()
+    assert not (second.tree / ".tmp").exists(), "agents could put forged records there"
+    assert sorted(path.name for path in second.records.iterdir()) == ["001-analyst.md", JOURNAL, STATE]
+    assert RUN in (second.records / STATE).read_text()
+    assert sh(second.tree, "git symbolic-ref --short HEAD") == f"quintet/{NAME}"
+
+
+def test_a_worker_that_lost_its_task_can_push_neither_checkpoint_nor_result(
+    spec: TaskSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine("anna", tmp_path, monkeypatch)
+    late = opened(spec)
+    late.push(make_checkpoint(late.top, ""))
+    machine("bert", tmp_path, monkeypatch)
+    owner = opened(spec)
+    with pytest.raises(Fenced):
+        late.push(make_checkpoint(late.top, ""))
+    (late.tree / "new.txt").write_text("late\n")
+    outcome = TaskOutcome(verdict="PASS", commit=work_commit(late.top, "late"))
+    with pytest.raises(Fenced):
+        late.publish(outcome, late.branch, "")
+    owner.push(make_checkpoint(owner.top, ""))
+    assert refs(spec) == ["refs/heads/main", f"refs/quintet/{NAME}/state"]
+
+
+def test_a_result_is_pushed_once_and_found_by_whoever_takes_the_task_then(
+    spec: TaskSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine("anna", tmp_path, monkeypatch)
+    clone = opened(spec)
+    work(clone)
+    commit = work_commit(clone.top, "Quintet: a task")
+    outcome = TaskOutcome(verdict="PASS", branch=clone.branch, commit=commit, run=RUN, tokens=7)
+    clone.publish(outcome, clone.branch, make_checkpoint(clone.top, RUN))
+    assert refs(spec) == ["refs/heads/main", f"refs/heads/quintet/{NAME}", f"refs/quintet/{NAME}/archive"]
+    assert sh(Path(spec.repository), f"git show quintet/{NAME}:new.txt") == "new"
+    machine("bert", tmp_path, monkeypatch)
+    assert Clone(spec, NAME, 1).open(keep=False) == outcome
+    assert forget(spec.repository, NAME)
+    assert refs(spec) == ["refs/heads/main", f"refs/heads/quintet/{NAME}"]
+
+
+def test_the_clone_of_the_machine_that_had_the_task_last_goes_on_as_it_is(spec: TaskSpec) -> None:
+    first = opened(spec)
+    (first.tree / "new.txt").write_text("not in a checkpoint\n")
+    assert (opened(spec, keep=True).tree / "new.txt").exists()
+    assert not (opened(spec, keep=False).tree / "new.txt").exists()
+
+
+def test_what_the_remote_lacks_or_refuses_is_one_line(spec: TaskSpec) -> None:
+    with pytest.raises(QueueError, match=r"does not have the commit 1111111111$"):
+        opened(spec.model_copy(update={"base": "1" * 40}))
+    with pytest.raises(QueueError, match=r"src is not in the commit"):
+        opened(spec.model_copy(update={"folder": "src"}))
+    clone = opened(spec)
+    shutil.move(spec.repository, f"{spec.repository}.away")
+    with pytest.raises(GitError, match="cannot be pushed to"):
+        clone.push(make_checkpoint(clone.top, ""))
+    with pytest.raises(QueueError, match="cannot be read"):
+        opened(spec)
+
+
+def test_clones_that_no_task_needs_any_more_are_found(spec: TaskSpec) -> None:
+    kept = opened(spec).top
+    made = (kept.with_name(name) for name in ("ended-1", "elsewhere-2", "starting-3", "starting-3.new"))
+    for folder in made:
+        folder.mkdir()
+
+    def task(name: str, home: str, place: str = "waiting") -> QueuedTask:
+        return QueuedTask(
+            id=name,
+            title="",
+            repository="",
+            status=TaskStatus.RUNNING,
+            needs=Needs(),
+            progress=TaskProgress(home=home),
+            place=place,
+        )
+
+    tasks = [task(NAME, "here"), task("elsewhere-2", "there"), task("starting-3", "there", "slot desk/1")]
+    stale = stale_trees(tasks, "here", ["slot desk/1"])
+    assert [path.name for path in stale] == ["elsewhere-2", "ended-1"]
