@@ -1,6 +1,7 @@
 """`quintet draft` with the scripted agent in real tmux, and stand-ins for gh."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,8 @@ from typing import Any
 import pytest
 
 from quintet.roles import ANALYST
+from tests.sandbox.need import need_bubblewrap
+from tests.stub.project import until
 from tests.watch.scripted import Scripted, scripted
 
 TASK = """\
@@ -47,6 +50,7 @@ def test_a_draft_is_written_checked_and_can_be_started(project: Scripted) -> Non
     path = project.wd / "tasks" / "greet-people-by-their-name.md"
     assert path.read_text() == TASK
     assert "Written: tasks/greet-people-by-their-name.md" in said
+    assert "tasks/greet-people-by-their-name.md: verify block 1 fails today, as it should" in said
     assert "warning" not in said
     prompt = (project.root / "prompt.txt").read_text()
     assert "THE WISH\ngreet people\n" in prompt
@@ -60,6 +64,37 @@ def test_a_check_that_succeeds_today_and_a_missing_one_are_told(project: Scripte
     assert "verify block 1 succeeds today" in project.call("draft", "x")[1]
     project.script(writing(TASK.partition("```")[0].replace("their name", "theirs")))
     assert "it has no verify block" in project.call("draft", "x")[1]
+
+
+def test_what_a_check_changes_is_undone_too(project: Scripted) -> None:
+    project.script(writing(TASK.replace("sh greet.sh Ann |", "echo broken > greet.sh; false |")))
+    code, said = project.call("draft", "greet")
+    assert code == 0, said
+    assert (project.wd / "greet.sh").read_text() == "echo Hello\n"
+
+
+def test_a_check_that_nobody_has_read_runs_in_the_sandbox_of_its_agent(project: Scripted) -> None:
+    need_bubblewrap()
+    escaped = Path(project.env["HOME"]) / "escaped"
+    text = TASK.replace("sh greet.sh Ann |", f"touch {escaped}; false |")
+    project.script({ANALYST.name: [[{"reply": text}]]})
+    code, said = project.call("draft", "greet", SANDBOX="on", SANDBOX_SHOW=str(project.root / "scenario.json"))
+    assert code == 0, said
+    assert "verify block 1 fails today" in said
+    assert not escaped.exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_draft_that_is_interrupted_leaves_nothing(project: Scripted, number: signal.Signals) -> None:
+    project.script(writing(TASK, {"run": "echo broken > greet.sh; touch ../at-work"}, {"hang": True}))
+    draft = project.start("draft", "greet")
+    until((project.root / "at-work").exists, "an agent at work")
+    draft.send_signal(number)
+    draft.communicate(timeout=60)
+    assert draft.returncode == 128 + number
+    assert (project.wd / "greet.sh").read_text() == "echo Hello\n"
+    assert "No terminals" in project.call("ps")[1]
+    assert not [path for path in Path(project.env["HOME"]).rglob("drafts/*") if path.is_dir()]
 
 
 def test_a_blank_keeps_a_run_from_starting(project: Scripted) -> None:
@@ -78,7 +113,7 @@ def test_what_the_agent_changes_in_the_project_is_undone(project: Scripted) -> N
     assert code == 0, said
     assert (project.wd / "greet.sh").read_text() == "echo Hello\n"
     assert not (project.wd / "new.txt").exists()
-    assert "2 changes of the agent to the project undone; kept as " in said
+    assert "2 changes of the agent and its checks to the project undone; kept as " in said
 
 
 def test_notes_an_issue_and_standard_input_are_wishes_too(project: Scripted, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import click
 from quintet.config import load_settings
 from quintet.errors import TaskError
 from quintet.loop.decide.task import title_of
+from quintet.loop.record.signals import Interrupted
 from quintet.program import program
 from quintet.setup.drafting import TaskDraft, draft_task, read_wish
 from quintet.setup.tasks import free_task_path, write_task
@@ -22,12 +23,17 @@ def draft(wish: tuple[str, ...], source: Path | None, issue: str, output: Path |
         raise TaskError(f"{output}: exists already; choose another name with --output")
     text = read_wish(wish, source, issue, wd, _standard_input)
     settings = load_settings(None, os.environ, {"wd": str(wd)}, wd).settings
-    made = draft_task(text, settings, lambda line: click.echo(line, err=True))
+    try:
+        made = draft_task(text, settings, lambda line: click.echo(line, err=True))
+    except Interrupted as interrupt:
+        return interrupt.exit_code
     path = write_task(made.text, "", wd, output or free_task_path(title_of(made.text), wd))
     shown = os.path.relpath(path)
     if sys.stdout.isatty():
         click.echo_via_pager(made.text)
     click.echo(f"Written: {shown}")
+    for title in made.fails_today:
+        click.echo(f"{shown}: {title} fails today, as it should")
     for finding in made.findings:
         click.echo(f"{shown}:{finding.line}: {finding.level}: {finding.text}")
     for doubt in made.doubts:

@@ -1,10 +1,11 @@
 """Draft a task file: one agent explores the project and writes the file, and Quintet looks at what it wrote."""
 
+import os
 import secrets
 import shlex
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -22,14 +23,19 @@ from quintet.config import Settings
 from quintet.errors import NotGuarded, RunError, TaskError
 from quintet.guard import Rules, Snapshot, Store, compare, look, take, undo
 from quintet.layout import RESPONSE_DIR, TMP, user_state_folder
-from quintet.loop.decide.checks import task_checks
+from quintet.loop.decide.checks import Check, task_checks
 from quintet.loop.decide.lint import Finding, lint
 from quintet.loop.decide.markup import normalise
 from quintet.loop.record.lock import directory_lock
 from quintet.loop.record.responses import make_tmp
+from quintet.loop.record.signals import Signals
 from quintet.loop.run.terminals import own_agent
 from quintet.prose import plural
+from quintet.providers.registry import REGISTERED
 from quintet.roles import ANALYST
+from quintet.sandbox.bubblewrap import find_bubblewrap
+from quintet.sandbox.mounts import bwrap_arguments
+from quintet.sandbox.places import SandboxPlaces, Wishes
 from quintet.server.http.embedded import EmbeddedServer
 from quintet.setup.sandboxing import refuse_without_sandbox
 from quintet.setup.tasks import shipped_template
@@ -40,7 +46,8 @@ LOOK_SECONDS: Final = 0.2
 READY_SECONDS: Final = 300.0
 _LONGEST: Final = 1_000_000
 """bytes of a draft"""
-_CHECK_SECONDS: Final = 120.0
+CHECK_SECONDS: Final = 120.0
+"""for a check of the draft, and for the program that reads an issue"""
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,8 @@ class TaskDraft:
 
     text: str
     findings: list[Finding]
+    fails_today: list[str]
+    """its checks that fail before anything is done, as they should"""
     doubts: list[str]
     """about its checks"""
 
@@ -62,9 +71,8 @@ def draft_task(wish: str, settings: Settings, tell: Tell) -> TaskDraft:
     refuse_without_sandbox(settings)
     wd = settings.wd
     place = user_state_folder() / "drafts" / secrets.token_hex(6)
-    with directory_lock(wd), _private_folder(place):
-        text = _Drafting(settings, place, tell).run(wish)
-    return TaskDraft(text, lint(text), list(_doubts(text, wd)))
+    with directory_lock(wd), Signals() as signals, _private_folder(place):
+        return _Drafting(settings, place, tell, signals).run(wish)
 
 
 @dataclass(frozen=True)
@@ -75,6 +83,7 @@ class _Drafting:
     place: Path
     """a private folder"""
     tell: Tell
+    signals: Signals
 
     @property
     def response(self) -> Path:
@@ -87,13 +96,43 @@ class _Drafting:
         """Below this folder the agent can make links, which are not followed."""
         return self.place if self.settings.is_sandboxed else self.settings.wd
 
-    def run(self, wish: str) -> str:
+    def run(self, wish: str) -> TaskDraft:
+        """Let the agent write, then try the checks that it wrote. What either changes is undone."""
+        with self._guarded():
+            text = self._ask(wish)
+            checks = task_checks(text)
+            outcomes = {check.title: self._try_check(check) for check in checks}
+        red = [title for title, outcome in outcomes.items() if outcome.exit_code not in (0, command.TIMED_OUT)]
+        return TaskDraft(text, lint(text), red, list(_doubts(outcomes)))
+
+    def _try_check(self, check: Check) -> command.Outcome:
+        """Run a check as the agent itself could: nobody has read it yet."""
+        return command.run(
+            [*self._sandbox_command(), *check.command], self.settings.wd, CHECK_SECONDS, shield=self.signals.deferred
+        )
+
+    def _sandbox_command(self) -> list[str]:
+        """What stands before a check's command; nothing where the agent was in no sandbox either."""
+        wanted, wd = self._sandbox(), self.settings.wd
+        if wanted is None:
+            return []
+        bubblewrap = find_bubblewrap()
+        foreign = [path for agent in REGISTERED.values() for path in (*agent.homes, *agent.own_files)]
+        scratch, wishes = self.place / "scratch", Wishes(wanted.write, wanted.hide, wanted.show)
+        files.make_folder(scratch)
+        places = SandboxPlaces(wd, scratch, Path(wanted.tmp), foreign=foreign, wishes=wishes)
+        mounts = places.mounts(os.environ)
+        arguments = bwrap_arguments(mounts, wd, network=wanted.network, is_root=os.getuid() == 0)
+        return [bubblewrap.program, *bubblewrap.flags, *arguments, "--"]
+
+    def _ask(self, wish: str) -> str:
+        """What the agent writes for the wish."""
         make_tmp(self.settings.wd)
         files.make_folder(self.response.parent, self._below)
         with suppress(FileNotFoundError):
             files.remove(self.response, self._below)
         session = f"quintet-draft-{secrets.token_hex(4)}"
-        with self._guarded(), EmbeddedServer([session]) as server:
+        with EmbeddedServer([session]) as server:
             backend = backend_of(ApiClient(server.url, str(self.settings.wd), token=server.token))
             try:
                 terminal = self._start(backend, session)
@@ -197,7 +236,7 @@ class _Drafting:
             patch = user_state_folder() / "drafts" / f"{self.place.name}.patch"
             undo(split, before, store, patch)
             number = plural(len(split.forbidden), "change")
-            self.tell(f"{number} of the agent to the project undone; kept as {patch}")
+            self.tell(f"{number} of the agent and its checks to the project undone; kept as {patch}")
 
 
 @contextmanager
@@ -209,15 +248,15 @@ def _private_folder(path: Path) -> Iterator[None]:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _doubts(text: str, wd: Path) -> Iterator[str]:
+def _doubts(outcomes: Mapping[str, command.Outcome]) -> Iterator[str]:
     """What is doubtful about the checks of a task: they have to fail today."""
-    checks = task_checks(text)
-    if not checks:
+    if not outcomes:
         yield "it has no verify block: a PASS would rest on the tester's word alone"
-    for check in checks:
-        outcome = command.run(check.command, wd, _CHECK_SECONDS)
+    for title, outcome in outcomes.items():
         if outcome.exit_code == 0:
-            yield f"{check.title} succeeds today, before anything is done: it proves nothing"
+            yield f"{title} succeeds today, before anything is done: it proves nothing"
+        if outcome.exit_code == command.TIMED_OUT:
+            yield f"{title} has not ended within {CHECK_SECONDS:g} s: whether it fails today is not known"
 
 
 def read_wish(words: tuple[str, ...], source: Path | None, issue: str, wd: Path, given: Callable[[], str]) -> str:
@@ -236,7 +275,7 @@ def _read_issue(issue: str, wd: Path) -> str:
     """The text of an issue, by gh, or by glab where that is the one that is installed."""
     said = ""
     for program in ("gh", "glab"):
-        run = partial(command.run, cwd=wd, timeout=_CHECK_SECONDS, env={"NO_COLOR": "1", "GH_PROMPT_DISABLED": "1"})
+        run = partial(command.run, cwd=wd, timeout=CHECK_SECONDS, env={"NO_COLOR": "1", "GH_PROMPT_DISABLED": "1"})
         outcome = run([program, "issue", "view", issue.lstrip("#")])
         if outcome.exit_code == 0:
             return outcome.output
