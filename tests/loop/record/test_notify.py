@@ -5,7 +5,7 @@ import hmac
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -43,6 +43,8 @@ class Topic:
         """requests that are answered with 503 before the others"""
         self.hang: threading.Event | None = None
         """requests wait for it"""
+        self.endless = False
+        """whether the body of an answer has no end"""
 
 
 @contextmanager
@@ -65,6 +67,11 @@ def listening() -> Iterator[Topic]:
             topic.titles.add(self.headers["Title"])
             topic.signatures.append(self.headers[SIGNATURE])
             self.send_response(topic.answer)
+            if topic.endless:
+                self.end_headers()
+                with suppress(OSError):
+                    while True:
+                        self.wfile.write(b"x" * 65_536)
             self.send_header("Content-Length", "0")
             self.end_headers()
 
@@ -223,6 +230,25 @@ def test_the_end_of_a_run_does_not_wait_for_the_pause_before_another_try(
     notifier.flush()
     assert len(topic.messages) == 1
     assert warnings == []
+
+
+def test_an_answer_without_an_end_is_not_read(told: tuple[Notifier, list[str]], topic: Topic) -> None:
+    notifier, warnings = told
+    topic.endless = True
+    notifier(DONE)
+    notifier.flush()
+    assert len(topic.messages) == 1
+    assert warnings == []
+
+
+def test_a_redirect_is_not_followed(told: tuple[Notifier, list[str]], topic: Topic) -> None:
+    notifier, warnings = told
+    topic.answer = 307
+    notifier(DONE)
+    notifier.flush()
+    (warning,) = warnings
+    assert warning.endswith(": it answered 307 Temporary Redirect")
+    assert "key=1" not in warning
 
 
 def test_a_webhook_that_hangs_is_a_warning_and_holds_up_nothing_else(

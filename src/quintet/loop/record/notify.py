@@ -189,7 +189,9 @@ def _send_webhook(url: str, secret_file: str, notification: Notification) -> Non
 
 def _post(url: str, body: bytes, headers: dict[str, str]) -> None:
     try:
-        answer = httpx.post(url, content=body, headers=headers, timeout=_HTTP_SECONDS)
+        # its body is left alone: one without an end would fill the memory of the run
+        with httpx.stream("POST", url, content=body, headers=headers, timeout=_HTTP_SECONDS) as answer:
+            pass
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise NotTold(str(error) or type(error).__name__, may_pass=True) from None
     if not answer.is_success:
