@@ -1,4 +1,7 @@
-"""A run that is killed at any write after its PASS goes on there: nothing is asked, archived or committed twice."""
+"""A run that is killed at any write after its PASS goes on there.
+
+Nothing is asked, archived, committed, pushed or proposed twice, and nothing is left out.
+"""
 
 import subprocess
 from dataclasses import replace
@@ -16,6 +19,13 @@ from tests.chaos.sim.plan import Plan
 from tests.chaos.sim.run import World
 
 CHANGE = "openspec/changes/add-greeting"
+GH = """#!/bin/sh
+here=$(dirname "$0")
+case "$2" in
+list) if [ -e "$here/opened" ]; then echo '[{"url": "https://example.invalid/pull/7"}]'; else echo '[]'; fi;;
+create) [ -e "$here/opened" ] && exit 1; touch "$here/opened"; echo "$1 $2 $3 $4" >> "$here/gh-calls";;
+esac
+"""
 OPENSPEC = """#!/bin/sh
 echo "$@" >> "$(dirname "$0")/calls"
 mkdir -p openspec/changes/archive && mv "openspec/changes/$2" "openspec/changes/archive/2026-01-01-$2"
@@ -33,10 +43,14 @@ class PassingWorld(World):
         (self.wd / CHANGE / "proposal.md").write_text("Greet.\n")
         self.git("init", "--quiet")
         self.git("commit", "--quiet", "--allow-empty", "-m", "first")
+        self.git("checkout", "--quiet", "-b", "greeting")
+        self.remote = root / "remote.git"
+        self.git("init", "--quiet", "--bare", str(self.remote))
+        self.git("remote", "add", "origin", str(self.remote))
 
     @property
     def settings(self) -> Settings:
-        wanted = {"post_openspec_archive": True, "post_git_commit": True, "verify_cmd": self.verify}
+        wanted = {"post_openspec_archive": True, "post_git_commit": True, "verify_cmd": self.verify, "post_pr": "draft"}
         return replace(super().settings, start_agent=TESTER.name, **wanted)  # type: ignore[arg-type]
 
     def git(self, *arguments: str) -> str:
@@ -51,11 +65,12 @@ class PassingWorld(World):
 
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A stand-in for openspec that notes its calls; git has a user."""
+    """Stand-ins for openspec and gh that note their calls; git has a user."""
     folder = tmp_path / "bin"
     folder.mkdir()
-    (folder / "openspec").write_text(OPENSPEC)
-    (folder / "openspec").chmod(0o755)
+    for name, text in (("openspec", OPENSPEC), ("gh", GH)):
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
     (tmp_path / "gitconfig").write_text("[user]\n name = A\n email = a@example.invalid\n")
     monkeypatch.setenv("PATH", str(folder), prepend=":")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
@@ -73,7 +88,8 @@ def test_a_kill_at_every_write_after_the_pass(tmp_path: Path, program: Path, ser
     assert len(log) - first > 20, "the reply's archive, the state of every step, the journal"
     last = max(number for number, what in enumerate(log, 1) if what.startswith("replace") and STATE.name in what)
     for number in range(first, last + 1):
-        program.unlink(missing_ok=True)
+        for name in ("calls", "gh-calls", "opened"):
+            (program.parent / name).unlink(missing_ok=True)
         world = PassingWorld(tmp_path / str(number), server, verify)
         world.moments.planned[number] = world.moments.kill
         assert world.begin()[0] == KILLED
@@ -92,3 +108,6 @@ def test_a_kill_at_every_write_after_the_pass(tmp_path: Path, program: Path, ser
         assert program.read_text().splitlines() == ["archive add-greeting --yes"], where
         assert world.git("log", "--format=%s").splitlines() == ["Quintet: Add a greeting.", "first"], where
         assert world.git("status", "--porcelain") == "", where
+        pushed = world.git("--git-dir", str(world.remote), "for-each-ref", "--format=%(refname) %(objectname)")
+        assert pushed == f"refs/heads/greeting {world.git('rev-parse', 'HEAD')}", where
+        assert (program.parent / "gh-calls").read_text().splitlines() == ["pr create --head greeting"], where
