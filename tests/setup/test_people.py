@@ -202,3 +202,23 @@ def test_a_decision_that_was_torn_does_not_keep_others_from_deciding(project: Pr
     (record / "people" / "approve-spec-0.json").write_text("")
     assert quintet(project, "approve").code == 0
     assert finish(run).code == 0
+
+
+def test_a_note_that_came_too_late_for_any_prompt_is_told_at_the_end(project: Project) -> None:
+    run = project.start(APPROVE="result")
+    waits(project, "result")
+    assert quintet(project, "note", "--role", "tester", "look twice", QUINTET_PERSON="ann").code == 0
+    assert quintet(project, "approve").code == 0
+    done = finish(run)
+    assert done.code == 0
+    assert "a note of ann was not sent, because tester was not asked again: look twice" in done.text.replace("\n", " ")
+
+
+def test_without_a_name_the_run_that_waits_is_meant_also_where_a_newer_one_does_not(project: Project) -> None:
+    run = project.start(APPROVE="spec")
+    waits(project, "spec")
+    newer = project.wd / ".tmp" / "29991231-000000-abcdef"
+    newer.mkdir()
+    (newer / "journal.jsonl").write_text("")
+    assert quintet(project, "approve").code == 0
+    assert finish(run).code == 0

@@ -15,7 +15,7 @@ from quintet.loop.record.saved_state import find_state_file
 from quintet.program import program
 from quintet.roles import ANALYST, BY_NAME, PEER_ANALYST, PROGRAMMER, Phase
 from quintet.server.terminal.strays import MARK
-from quintet.watch.runs.folders import find_run, read_state
+from quintet.watch.runs.folders import find_run, project_run_folders, read_state
 
 Tell = Callable[[str], None]
 
@@ -87,13 +87,22 @@ def _find(wd: Path, run: str | None) -> _Told:
 
 
 def _at_gate(wd: Path, run: str | None, step: str) -> tuple[_Told, WaitForPerson]:
-    told = _find(wd, run)
+    told = _find(wd, run or _newest_that_waits(wd))
     if not told.state.waiting:
         raise RunError(f"{told.id} does not wait for anybody; {program()} status shows what it does")
     gate = WaitForPerson(Gate(told.state.waiting), told.state.sent_back)
     if step not in ("", gate.key):
         raise RunError(f"{told.id} waits with something else by now: look at it once more")
     return told, gate
+
+
+def _newest_that_waits(wd: Path) -> str | None:
+    """The run that a person means who names none: not always the newest, for another one may be at work."""
+    for folder in project_run_folders(wd):
+        state = read_state(find_state_file(folder.parents[1]))
+        if state and state.run_id == folder.name and state.waiting and state.final_status is Status.RUNNING:
+            return folder.name
+    return None
 
 
 def _checked(text: str) -> str:

@@ -270,6 +270,10 @@ class _Run:
         if late := number - self.store.state.sequence:
             told = f"{plural(late, 'response file')} came after the replies were taken"
             self.store.warn(f"{told}, and {'is' if late == 1 else 'are'} kept in the archive")
+        for note in self.store.people.notes():
+            if note.id not in self.store.state.notes_sent:
+                asked = f"{note.role or 'nobody'} was {'not ' if note.role else ''}asked again"
+                self.store.warn(f"a note of {note.by} was not sent, because {asked}: {note.text}")
         cleaned_up = self.settings.cleanup_on_exit and self._end_terminals()
         self.store.emit(
             RunFinished(

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from quintet import changed_tests
@@ -13,7 +13,7 @@ from quintet.errors import ApiError, NoResponse, OutcomeUnknown, ResponseTimeout
 from quintet.loop import journal
 from quintet.loop.decide import gate
 from quintet.loop.decide.prompts import Prompts, with_notes
-from quintet.loop.decide.state import State
+from quintet.loop.decide.state import Again, State
 from quintet.loop.decide.steps import Arrived, Ask, Dispatched, FileArchived, NoReply, NotSent, Replied
 from quintet.loop.decide.task import Task
 from quintet.loop.record.people import PersonNote
@@ -60,10 +60,10 @@ class AgentTurn:
                 end_strays(self.waiter.backend, self.store, but=step.role)
             self.guard.before(step)
             self._dispatch(notes)
-            arrived = self._send(prompt, prompts)
+            arrived = self._send(prompt, prompts, notes)
         else:
             self.guard.before(step)
-            arrived = self._state.arrived == step.key or self._confirm_or_send(prompt, prompts)
+            arrived = self._state.arrived == step.key or self._confirm_or_send(prompt, prompts, notes)
         kept = "" if arrived else str(self.store.responses.prompt_for(step.role, self._file_name, prompt))
         request = Request(
             step=step,
@@ -78,10 +78,12 @@ class AgentTurn:
         """The notes of people that belong to the step's prompt: those that it had, or that no prompt had so far."""
         step, sent = self.step, self._state.notes_sent
         is_new = self._state.dispatched != step.key
+        # a new terminal gets the first prompt again, where the lost one had been asked once more
+        had = (step.key, replace(step, again=Again.VERDICT).key)
         return [
             note
             for note in self.store.people.notes()
-            if sent.get(note.id) == step.key or (is_new and note.id not in sent and note.role in ("", step.role.name))
+            if sent.get(note.id) in had or (is_new and note.id not in sent and note.role in ("", step.role.name))
         ]
 
     def _dispatch(self, notes: Sequence[PersonNote]) -> None:
@@ -94,12 +96,10 @@ class AgentTurn:
                 self.store.fold(self.step, FileArchived(number))
             told = tuple(note.id for note in notes)
             self.store.fold(self.step, Dispatched(responses.file_time(self.step.role), told))
-            for note in notes:
-                self.store.emit(journal.PersonNoted(role=self.step.role.name, by=note.by, text=note.text))
         if stale:
             self.store.warn(f"{self.step.role} had an old response file; it is kept as {stale.name}")
 
-    def _confirm_or_send(self, prompt: str, prompts: Prompts) -> bool:
+    def _confirm_or_send(self, prompt: str, prompts: Prompts, notes: Sequence[PersonNote]) -> bool:
         """Find out whether a prompt that an earlier process was about to send has arrived; if not, send it.
 
         False where the server cannot tell.
@@ -110,12 +110,14 @@ class AgentTurn:
         if backend.get_terminal(self._terminal).dispatch_id == self._dispatch_id:
             return True
         self.store.note(f"the last prompt had not reached {self.step.role}; it is sent now")
-        return self._send(prompt, prompts)
+        return self._send(prompt, prompts, notes)
 
-    def _send(self, prompt: str, prompts: Prompts) -> bool:
+    def _send(self, prompt: str, prompts: Prompts, notes: Sequence[PersonNote]) -> bool:
         """Send the prompt; False where it may or may not have arrived."""
         step, responses = self.step, self.store.responses
         file = responses.keep_prompt(self._file_name, prompt).relative_to(responses.archive)
+        for note in notes:
+            self.store.emit(journal.PersonNoted(role=step.role.name, by=note.by, text=note.text))
         if lost := prompts.lost_tests.lines:
             self.store.emit(journal.TestsLost(round=step.round, text=prompts.lost_tests.words, files=tuple(lost)))
         self.store.emit(
