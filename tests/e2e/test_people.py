@@ -20,7 +20,7 @@ CODEX, CLAUDE = Cast(codex="0.166.0"), Cast(claude="2.1.325")
 CASTS = pytest.mark.parametrize("cast", [CODEX, CLAUDE], ids=["codex", "claude"])
 GH = """#!/bin/sh
 printf '%s\\n' "$*" >> "$(dirname "$0")/calls"
-[ "$2" != view ] || exit 1
+[ "$2" != list ] || { echo "[]"; exit 0; }
 cat > "$(dirname "$0")/body"
 echo https://example.invalid/pull/7
 """
