@@ -100,6 +100,7 @@ def bare(command: Sequence[str], cwd: Path, env: Mapping[str, str]) -> Iterator[
         yield client
     finally:
         # Some agents are two processes; both hold the pipes.
-        os.killpg(process.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         client.reader.join()
