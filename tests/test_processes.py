@@ -79,6 +79,7 @@ def test_no_other_module_uses_what_only_linux_has() -> None:
     source = Path(quintet.__file__).parent
     users = {str(path.relative_to(source)) for path in source.rglob("*.py") if words.search(path.read_text())}
     with_another_way = {"command.py", "processes.py", "server/tmux/servers.py"}
+    with_another_way |= {"providers/acp/agent_process.py", "providers/acp/process_tree.py"}
     assert users == {*with_another_way, "sandbox/bubblewrap.py", "sandbox/mounts.py"}, (
         "tests take the first way away; the sandbox needs Linux"
     )

@@ -101,10 +101,11 @@ def test_only_the_control_token_and_only_the_own_page_can_act(project: Project) 
         assert shown(url, reading, name)["id"] == name, "the other token can look"
         code, told = say(url, reading, name, action="approve")
         assert code == 401
-        assert "quintet dashboard --control" in told["detail"]
+        assert "dashboard --control" in told["detail"]
         assert say(url, token, name, {"Origin": "http://elsewhere.example"}, action="approve")[0] == 403
         assert say(url, token, "no-such-run", action="approve")[0] == 404
         assert say(url, token, name, action="dance")[0] == 422
+        assert say(url, token, name, action="note", text="x", role="nobody")[0] == 422
         other = httpx.post(
             f"{url}/terminals/abcd1234/input", params={"message": "x"}, headers={"Authorization": f"Bearer {token}"}
         )

@@ -361,7 +361,7 @@ class Settings:
         "where the run waits for a person: after the specification, after PASS, or both",
     )
     approve_timeout: float = _row(
-        "people.approve_timeout", Seconds(), 0.0, "how long it waits there for `quintet approve`; 0: for ever"
+        "people.approve_timeout", Seconds(), 0.0, "how long it waits there for a word; 0: for ever"
     )
     approve_default: str = _row(
         "people.approve_default",

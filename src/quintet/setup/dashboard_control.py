@@ -18,7 +18,7 @@ class PageRequest(BaseModel):
 
     action: Literal["approve", "reject", "note", "pause", "stop"]
     text: str = ""
-    role: str = ""
+    role: Literal["", *BY_NAME] = ""  # type: ignore[valid-type]
     step: str = ""
     """the step that the page shows as waiting: a page of yesterday may show another one than there is"""
 
@@ -42,7 +42,7 @@ class ControlRoutes(DashboardRoutes):
             case "reject":
                 people.reject(wd, run, request.text, told.append, step=request.step)
             case "note":
-                people.leave_note(wd, run, request.text, request.role if request.role in BY_NAME else "", told.append)
+                people.leave_note(wd, run, request.text, request.role, told.append)
             case "pause":
                 people.pause(wd, run, told.append)
             case "stop":

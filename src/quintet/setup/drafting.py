@@ -30,6 +30,7 @@ from quintet.loop.record.lock import directory_lock
 from quintet.loop.record.responses import make_tmp
 from quintet.loop.record.signals import Signals
 from quintet.loop.run.terminals import own_agent
+from quintet.program import program
 from quintet.prose import plural
 from quintet.providers.registry import REGISTERED
 from quintet.roles import ANALYST
@@ -209,7 +210,7 @@ class _Drafting:
                 backend.accept_permission(terminal)
             elif view.status is TerminalStatus.WAITING_USER_ANSWER and not told:
                 told = True
-                self.tell(f"The agent asks something in its terminal: quintet attach --session {view.session_name}")
+                self.tell(f"The agent asks something: {program()} attach --session {view.session_name}")
             if time.monotonic() > deadline:
                 raise RunError(f"{otherwise} after {seconds:g} s")
             time.sleep(LOOK_SECONDS)
@@ -274,11 +275,11 @@ def read_wish(words: tuple[str, ...], source: Path | None, issue: str, wd: Path,
 def _read_issue(issue: str, wd: Path) -> str:
     """The text of an issue, by gh, or by glab where that is the one that is installed."""
     said = ""
-    for program in ("gh", "glab"):
+    for tool in ("gh", "glab"):
         run = partial(command.run, cwd=wd, timeout=CHECK_SECONDS, env={"NO_COLOR": "1", "GH_PROMPT_DISABLED": "1"})
-        outcome = run([program, "issue", "view", issue.lstrip("#")])
+        outcome = run([tool, "issue", "view", issue.lstrip("#")])
         if outcome.exit_code == 0:
             return outcome.output
         if outcome.exit_code != command.NOT_FOUND:
-            said = said or f"{program}: {outcome.last_line}"
+            said = said or f"{tool}: {outcome.last_line}"
     raise TaskError(f"issue {issue} cannot be read: {said or 'neither gh nor glab is installed'}")

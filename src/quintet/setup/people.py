@@ -68,7 +68,7 @@ def pause(wd: Path, run: str | None, tell: Tell) -> None:
     if not told.at_work:
         raise RunError(f"{told.id} is not at work; {program()} run goes on with it")
     told.people.ask_to_pause(who())
-    tell(f"{told.id} stops after the current turn; its terminals stay. {program()} run goes on with it.")
+    tell(f"{told.id} stops after the current turn; {program()} run goes on with it.")
 
 
 def _find(wd: Path, run: str | None) -> _Told:

@@ -1,7 +1,8 @@
 """Gates: a run waits for a person after the specification, or after PASS."""
 
 from quintet.loop import journal
-from quintet.loop.decide.flow import SENT_BACK, next_step
+from quintet.loop.decide.flow import next_step
+from quintet.loop.decide.prompts import SENT_BACK
 from quintet.loop.decide.state import Gate, Status, Turn
 from quintet.loop.decide.steps import PersonAnswered, WaitForPerson
 from quintet.roles import ANALYST, PROGRAMMER, ROLES, Phase
@@ -33,7 +34,9 @@ def test_without_the_setting_nobody_is_waited_for() -> None:
 def test_a_specification_that_is_sent_back_goes_to_the_analyst_with_the_notes_above_any_review() -> None:
     run = played(NO, YES, YES)
     assert run.roles == ["analyst", "peer_analyst", *ONE_PASS]
-    assert f"{SENT_BACK}\n\nname the file" in run.prompt_of(ANALYST.name, 1)
+    words = f"{SENT_BACK}\nname the file\n"
+    assert [words in prompt for prompt in run.prompts] == [False, False, True, True, False, False, False]
+    assert run.prompt_of(ANALYST.name, 1).startswith(words)
     assert run.end.status is Status.PASS
     assert len({ask.key for ask in run.asked}) == len(run.asked), "a step that is done again has another name"
 
@@ -61,3 +64,14 @@ def test_the_end_of_the_wait_is_told() -> None:
     run = played(YES, YES, approve_timeout=60.0)
     asked = next(event for event in run.events if isinstance(event, journal.ApprovalAsked))
     assert asked.until == "1970-01-01T00:17:40+00:00"
+
+
+def test_what_a_person_said_outlives_the_reviews_that_follow() -> None:
+    config = settings(min_review_cycles_before_approval=2, approve=("result",))
+    run = play(new_state(config), config, default_reply, people=(NO, NO, YES))
+    again = [
+        prompt for ask, prompt in zip(run.asked, run.prompts, strict=True) if ask.sent_back and ask.role is PROGRAMMER
+    ]
+    assert len(again) == 4, "two cycles, twice"
+    assert all("name the file" in prompt for prompt in again)
+    assert run.state.rejection == ""

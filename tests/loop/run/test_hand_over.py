@@ -155,7 +155,7 @@ def test_a_program_that_fails_or_is_missing_is_a_warning(
     monkeypatch.setenv("GH_FAILS", "1")
     shop.settings = replace(shop.settings, post_pr="draft")
     shop.process()
-    again = f"to try again: cd {shop.wd} && gh pr create --head quintet/greeting"
+    again = f"to try again: cd {shop.wd} && gh pr create --head quintet/greeting --fill"
     assert shop.warned == [f"no pull request: gh: not logged in; {again}"]
     (calls.parent / "gh").unlink()
     monkeypatch.setenv("PATH", f"{calls.parent}:/usr/bin:/bin")

@@ -61,8 +61,6 @@ from quintet.roles import (
     Phase,
 )
 
-SENT_BACK: Final = "A person has looked at this and sent it back. What they say counts above any review:"
-
 
 def first_state(settings: Settings, run_id: str = "", start_commit: str = "") -> State:
     """The state of a new run at its start agent; outputs that are skipped are there as a note that says so."""
@@ -216,14 +214,20 @@ def _at_gate(state: State, step: WaitForPerson, outcome: PersonOutcome, settings
     told = journal.PersonDecided(gate=gate, approved=outcome.approved, by=outcome.by, notes=outcome.notes)
     if outcome.approved:
         turn = Turn.PASSED if gate is Gate.RESULT else state.turn
-        return replace(state, turn=turn, approved=state.approved | {gate.value: outcome.by}), (told,)
-    back = replace(state, sent_back=state.sent_back + 1, cycle=1, turn=Turn.WORK, open_notes="", checked={})
-    words = f"{SENT_BACK}\n\n{outcome.notes}"
-    if gate is Gate.SPEC:
-        outputs = back.outputs | blank((PEER_ANALYST,))
-        return replace(back, current_phase=Phase.ANALYST, analyst_feedback=words, outputs=outputs), (told,)
-    outputs = back.outputs | blank((PEER_PROGRAMMER, TESTER))
-    return replace(back, current_phase=Phase.PROGRAMMER, programmer_feedback=words, outputs=outputs), (told,)
+        return replace(state, turn=turn, rejection="", approved=state.approved | {gate.value: outcome.by}), (told,)
+    again = (PEER_ANALYST,) if gate is Gate.SPEC else (PEER_PROGRAMMER, TESTER)
+    back = replace(
+        state,
+        sent_back=state.sent_back + 1,
+        rejection="\n\n".join(filter(None, (state.rejection, outcome.notes))),
+        current_phase=Phase.ANALYST if gate is Gate.SPEC else Phase.PROGRAMMER,
+        cycle=1,
+        turn=Turn.WORK,
+        open_notes="",
+        checked={},
+        outputs=state.outputs | blank(again),
+    )
+    return back, (told,)
 
 
 def _archived(state: State, sequence: int) -> State:

@@ -134,6 +134,8 @@ class State:
     """the gates that are open, each with who has opened it"""
     sent_back: int = 0
     """how often a person has sent something back"""
+    rejection: str = ""
+    """what they said, until they approve: it goes to those who do it again, and to their reviewers"""
     notes_sent: dict[str, str] = field(default_factory=dict)
     """the notes of people that were sent, each with the step whose prompt had it"""
     start_commit: str = ""

@@ -81,7 +81,7 @@ def open_pull_request(branch: str, settings: Settings, state: State) -> Marked |
     outcome = _run(wd, [*arguments, "--draft"] if settings.post_pr == DRAFT else arguments, text)
     if outcome.exit_code:
         why = f"{forge.program} is not installed" if outcome.exit_code == command.NOT_FOUND else outcome.last_line
-        again = f"cd {shlex.quote(str(wd))} && {shlex.join(forge.create(branch))}"
+        again = f"cd {shlex.quote(str(wd))} && {shlex.join([*forge.create(branch), '--fill'])}"
         return _failed(f"no pull request: {why}; to try again: {again}")
     return _done(f"pull request opened: {outcome.last_line}")
 

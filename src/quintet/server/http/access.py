@@ -18,7 +18,7 @@ TOKEN_NEEDED: Final = (
 )
 CONTROL: Final = "/control/"
 """how the paths begin that change something on a read-only server"""
-CONTROL_NEEDED: Final = "This page can only look: open the address that `quintet dashboard --control` prints"
+CONTROL_NEEDED: Final = "This page can only look: open the address that the command dashboard --control prints"
 _MOST_DIGITS: Final = 18
 _ONCE: Final = ("host", "origin", "authorization", "sec-fetch-site")
 """headers that must not come twice: a proxy could read another one than we do"""

@@ -24,6 +24,7 @@ NOTHING_YET: Final = "None yet."
 OPENSPEC_SKILLS: Final = {"explore": "openspec-explore", "ff": "openspec-ff-change", "apply": "openspec-apply-change"}
 """the workflows of OpenSpec that the prompts name, each with its skill"""
 NOTE: Final = "*** NOTE FROM A PERSON ***"
+SENT_BACK: Final = "*** SENT BACK BY A PERSON: this counts above any review ***"
 
 
 class Note(Protocol):
@@ -62,7 +63,8 @@ class Prompts:
             PEER_PROGRAMMER: self.build_programmer_review_prompt,
             TESTER: self.build_tester_prompt,
         }
-        return builders[step.role](step)
+        is_judged = self.state.rejection and step.role is not TESTER  # who tests follows the scenario alone
+        return (f"{SENT_BACK}\n{self.state.rejection}\n\n" if is_judged else "") + builders[step.role](step)
 
     def carried(self, step: Ask) -> tuple[journal.Carried, ...]:
         """What the step's prompt carries on that was, or could have been, shortened: its size in whole and as sent."""
