@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+from contextlib import suppress
 import time
 from collections.abc import Iterator
 
@@ -52,7 +53,8 @@ def group_of(worker: "subprocess.Popen[str]") -> list[int]:
 
 def send(pids: list[int], number: signal.Signals) -> None:
     for pid in pids:
-        os.kill(pid, number)
+        with suppress(ProcessLookupError):  # git and its like come and go
+            os.kill(pid, number)
 
 
 def check_passed(queue: Fleet, task: str, run: str = "") -> QueuedTask:

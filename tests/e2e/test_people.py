@@ -54,7 +54,7 @@ def test_a_draft_by_a_real_agent_changes_nothing_else(cast: Cast) -> None:
         assert code == 0, said
         assert (made.project / "tasks/greet-people-by-their-name.md").read_text() == TASK
         assert {path.name: path.read_bytes() for path in made.project.iterdir() if path.is_file()} == before
-        assert "of the agent to the project undone" in said
+        assert "of the agent and its checks to the project undone" in said
         assert not made.living()
 
 
@@ -81,7 +81,10 @@ def test_a_specification_is_sent_back_once_and_the_result_is_proposed(cast: Cast
         said, _ = process.communicate(timeout=RUN_SECONDS)
         assert process.returncode == 0, said
         prompts = made.sent_prompts()
-        assert sum("name the file that changes" in prompt for prompt in prompts) == 1
+        sent_back = ["name the file that changes" in prompt for prompt in prompts]
+        assert sent_back == [*([False] * 4), *([True] * 4), *([False] * (len(prompts) - 8))], (
+            "worker and reviewer, twice"
+        )
         assert sum("mind the gap" in prompt for prompt in prompts) == 1
         assert "pr create" in (programs / "calls").read_text()
         assert "## What the PASS rests on" in (programs / "body").read_text()
