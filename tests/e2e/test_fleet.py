@@ -3,9 +3,9 @@
 import os
 import signal
 import subprocess
-from contextlib import suppress
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
