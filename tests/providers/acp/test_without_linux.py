@@ -24,13 +24,16 @@ def no_linux(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def test_an_agent_and_what_it_has_started_are_found_and_ended() -> None:
     agent = AgentProcess([sys.executable, "-c", TREE])
-    os.set_blocking(agent.stdout, True)
-    assert os.read(agent.stdout, 100) == b"ready\n"
-    found = process_tree.descendants(os.getpid())
-    told = subprocess.run(
-        ["ps", "-o", "args=", "-p", ",".join(map(str, found))], capture_output=True, text=True, check=True
-    )
-    assert "sleep 60" in told.stdout
-    agent.end()
+    try:
+        os.set_blocking(agent.stdout, True)
+        # An interpreter that does not buffer writes the end of the line by itself: only the word is waited for.
+        assert os.read(agent.stdout, 100).startswith(b"ready")
+        found = process_tree.descendants(os.getpid())
+        told = subprocess.run(
+            ["ps", "-o", "args=", "-p", ",".join(map(str, found))], capture_output=True, text=True, check=True
+        )
+        assert "sleep 60" in told.stdout
+    finally:
+        agent.end()
     assert agent.exit_code is not None
     assert not set(process_tree.descendants(os.getpid())) & set(found)
