@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from quintet import files
 from quintet.errors import StateError
+from quintet.loop.decide import state as state_module
 from quintet.loop.decide.flow import next_step
 from quintet.loop.decide.prompts import Prompts
 from quintet.loop.decide.state import TURNS, Again, State, Status, TerminalRef, Turn
@@ -321,3 +322,13 @@ def test_a_folder_and_a_dangling_link_are_put_aside_too(path: Path) -> None:
 def test_a_number_out_of_all_range_falls_back_to_its_default(path: Path, name: str) -> None:
     state = written(path, {"cycle": 1, name: 10**400})
     assert getattr(state, name) == getattr(State(), name)
+
+
+def test_a_state_with_other_values_is_what_dataclasses_make_of_it() -> None:
+    state = State(run_id="run-1", checked={"tests": 0})
+    changes: dict[str, Any] = {"sequence": 3, "outputs": {"programmer": "done"}, "turn": Turn.REVIEW}
+    unknown: dict[str, Any] = {"tuning": "A", "rounds": 1}
+    assert state_module.replace(state, **changes) == replace(state, **changes)
+    assert state == State(run_id="run-1", checked={"tests": 0}), "the old state stays as it is"
+    with pytest.raises(TypeError, match="has no rounds, tuning"):
+        state_module.replace(state, **changes, **unknown)

@@ -3,7 +3,7 @@
 A part of `flow`, which calls it: as pure as that.
 """
 
-from dataclasses import replace
+import dataclasses
 from functools import partial
 from typing import Final
 
@@ -14,7 +14,7 @@ from quintet.loop.decide.checks import RED_STOP, all_checks, passes_already, ref
 from quintet.loop.decide.evidence import did_work
 from quintet.loop.decide.gate import Verdict
 from quintet.loop.decide.outputs import NOT_THERE, blank, is_empty, missing, size_of
-from quintet.loop.decide.state import Again, State, Turn
+from quintet.loop.decide.state import Again, State, Turn, replace
 from quintet.loop.decide.steps import Ask, ChecksEnded, Replied
 from quintet.loop.journal import When
 from quintet.roles import PEER_PROGRAMMER, PROGRAMMER, TESTER, Phase, Role
@@ -103,7 +103,7 @@ def _reviewed(state: State, step: Ask, whole: gate.Whole | None, settings: Setti
     notes = condense.extract_review_notes(review, settings) if settings.condense_review_feedback else review
     again = judged.approved and fault not in (Again.NO, Again.UNKNOWN) and not step.again
     if judged.approved and fault:
-        judged = replace(judged, approved=False, reason=_reason(role, fault, again=again))
+        judged = dataclasses.replace(judged, approved=False, reason=_reason(role, fault, again=again))
         notes = f"This review does not count: {judged.reason}.{_undone_as_text(state, role, fault)}\n\n{notes}"
     event = journal.ReviewJudged(
         phase=phase,

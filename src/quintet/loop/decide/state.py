@@ -1,8 +1,8 @@
 """The state of a run: one value, saved at every step, from which it goes on where it stopped."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from quintet.roles import ROLES, Phase
 
@@ -144,6 +144,19 @@ class State:
     mark: str = ""
     """of the step after the PASS that has begun: by it a restart can tell whether it was done"""
     last_error: str = ""
+
+
+if TYPE_CHECKING:
+    from dataclasses import replace as replace  # noqa: PLC0414 - the type checker knows the fields that it takes
+else:
+
+    def replace(state: State, **changes: Any) -> State:
+        """A copy of a state with other values; that of `dataclasses` sets each of the many fields anew."""
+        new = object.__new__(State)
+        vars(new).update(vars(state), **changes)
+        if len(vars(new)) != len(vars(state)):
+            raise TypeError(f"a state has no {', '.join(sorted(changes.keys() - vars(state).keys()))}")
+        return new
 
 
 def has_all_terminals(saved: State) -> bool:
