@@ -200,8 +200,13 @@ def fleet(url: str = "", lease: float = 120.0) -> Iterator[Fleet]:
 def fleet_with_remote(server: Postgres, lease: float = 6.0) -> Iterator[Fleet]:
     """A repository with a bare remote, and a queue in PostgreSQL; each worker gets a home of its own."""
     with fleet(server.url, lease) as made:
-        remote = made.project.root / "remote.git"
-        made.project.git("init", "--quiet", "--bare", str(remote))
-        made.project.git("remote", "add", "origin", str(remote))
-        made.project.git("push", "--quiet", "origin", "main")
-        yield made
+        yield with_remote(made)
+
+
+def with_remote(made: Fleet) -> Fleet:
+    """Give a project a bare remote that has its branch."""
+    remote = made.project.root / "remote.git"
+    made.project.git("init", "--quiet", "--bare", str(remote))
+    made.project.git("remote", "add", "origin", str(remote))
+    made.project.git("push", "--quiet", "origin", "main")
+    return made
