@@ -1,23 +1,25 @@
 """Agents of the Agent Client Protocol in a run and by themselves: `python -m tools.bench_acp [TIMES [AGENT ...]]`.
 
-A run and five bare clients in turn, so that other work on the machine slows both alike: the start of five, the time
-from a turn's last byte to the next prompt at the model, and the memory of the host programs after the run.
+A run, then five bare clients that are sent the run's prompts in the same order: the start of five, the time from a
+turn's last byte to the next prompt at the model, turn by turn, and the memory of the host programs after the run.
+Turns are compared one by one, as an agent takes longer over its first prompt than over the others.
 """
 
 import statistics
 import sys
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
-from quintet.roles import ROLES, Role
+from quintet.roles import ROLES
 from tests.e2e import soak
 from tests.e2e.acp_agents import AGENTS
 from tests.e2e.bare_acp import BareClient, bare
-from tests.e2e.brains import RoleBrain
-from tests.e2e.orders import ordered, orders
+from tests.e2e.brains import RoleBrain, response_path
 from tests.e2e.project import FAIL_THEN_PASS
 from tests.e2e.rig import Cast, rig
 from tools.loading.meter import MEGA, memory
@@ -25,71 +27,85 @@ from tools.loading.meter import MEGA, memory
 TIMES: Final = 2
 TRIES: Final = 3
 """as often as the host starts an agent"""
-TURNS: Final = 14
 MODEL_SECONDS: Final = 0.3
 HOST: Final = "quintet.providers.acp.host"
 
 
-@dataclass
-class Figures:
-    """What was measured of one way."""
+@dataclass(frozen=True)
+class Run:
+    """What was measured of a whole loop."""
 
-    starts: list[float] = field(default_factory=list)
+    start: float
     """seconds until the last of five is ready"""
-    handoffs: list[float] = field(default_factory=list)
-    memory: list[float] = field(default_factory=list)
+    handoffs: Sequence[float]
+    memory: Sequence[float]
     """MB of each host"""
+    project: Path
+    prompts: Sequence[str]
 
 
-def in_a_run(name: str, figures: Figures) -> None:
+def slowed_brain() -> RoleBrain:
+    return RoleBrain(soak.slowed(FAIL_THEN_PASS, MODEL_SECONDS))
+
+
+def in_a_run(name: str) -> Run:
     """A whole loop; its terminals live on until their memory was read."""
-    with rig(Cast(acp=(name,)), RoleBrain(soak.slowed(FAIL_THEN_PASS, MODEL_SECONDS))) as run:
+    with rig(Cast(acp=(name,)), slowed_brain()) as run:
         code, said = run.run()
         events = run.journal()
         bad = [event["event"] for event in events if event["event"] in soak.MARKS]
         if code or bad:
             raise RuntimeError(f"exit code {code}, {bad}\n{said}")
-        figures.starts.append(max(event["seconds"] for event in events if event["event"] == "terminal_created"))
-        figures.handoffs += soak.handoffs(run.model)
         hosts = [pid for pid, line in run.living().items() if HOST in line]
-        figures.memory += [memory(pid) / MEGA for pid in hosts]
+        return Run(
+            start=max(event["seconds"] for event in events if event["event"] == "terminal_created"),
+            handoffs=list(soak.handoffs(run.model)),
+            memory=[memory(pid) / MEGA for pid in hosts],
+            project=run.project,
+            prompts=[turn.prompt for turn in run.model.turns],
+        )
 
 
-def by_itself(name: str, figures: Figures) -> None:
-    """Five bare clients in the same kind of home and project, which have their turns one after the other."""
+def by_itself(name: str, run: Run) -> tuple[float, Sequence[float]]:
+    """The start and the handoffs of five bare clients that are sent what the run sent, in the same kind of project."""
     agent = AGENTS[name]
-    with rig(Cast(acp=(name,)), ordered) as place, ExitStack() as stack:
+    with rig(Cast(acp=(name,)), slowed_brain()) as place, ExitStack() as stack:
         command = [str(agent.ensure()), *agent.command]
 
-        def start(role: Role) -> BareClient:
+        def start(_role: object) -> BareClient:
             for _ in range(TRIES):
                 client = stack.enter_context(bare(command, place.project, place.env))
                 with suppress(RuntimeError):  # opencode's first starts disturb each other
                     client.start()
                     return client
-            raise RuntimeError(f"{name} does not start as {role.name}")
+            raise RuntimeError(f"{name} does not start")
 
         begun = time.monotonic()
         with ThreadPoolExecutor(len(ROLES)) as pool:
-            clients = list(pool.map(start, ROLES))
-        figures.starts.append(time.monotonic() - begun)
-        steps = [{"command": "true", "delay": MODEL_SECONDS}, {"text": "Done.", "delay": MODEL_SECONDS}]
-        for number in range(TURNS):
-            clients[number % len(clients)].prompt(f"Turn {number}.\n{orders(*steps)}")
-        figures.handoffs += soak.handoffs(place.model)
+            free = list(pool.map(start, ROLES))
+        ready = time.monotonic() - begun
+        clients: dict[str, BareClient] = {}
+        for sent in run.prompts:
+            prompt = sent.replace(str(run.project), str(place.project))
+            response = response_path(prompt)
+            assert response is not None
+            response.parent.mkdir(parents=True, exist_ok=True)
+            client = clients.get(response.name) or clients.setdefault(response.name, free.pop())
+            client.prompt(prompt)
+        return ready, list(soak.handoffs(place.model))
 
 
 def compare(name: str, times: int) -> str:
     """One row of the table."""
-    ours, theirs = Figures(), Figures()
-    for number in range(times):
-        ways = ((in_a_run, ours), (by_itself, theirs))
-        for measure, figures in ways if number % 2 else ways[::-1]:
-            measure(name, figures)
-    start, own = statistics.median(ours.starts), statistics.median(theirs.starts)
-    handoff, bare_one = statistics.median(ours.handoffs), statistics.median(theirs.handoffs)
+    runs = [(run, by_itself(name, run)) for run in (in_a_run(name) for _ in range(times))]
+    start = statistics.median(run.start for run, _ in runs)
+    own = statistics.median(ready for _, (ready, _) in runs)
+    pairs = [pair for run, (_, theirs) in runs for pair in zip(run.handoffs, theirs, strict=True)]
+    handoff, bare_one = (statistics.median(one) for one in zip(*pairs, strict=True))
+    longer = statistics.median(ours - theirs for ours, theirs in pairs)
+    host = max(one for run, _ in runs for one in run.memory)
     cells = (name, f"{own:.1f} s", f"{start:.1f} s", f"{start / own:.2f}", f"{bare_one:.3f} s", f"{handoff:.3f} s")
-    return "| " + " | ".join((*cells, f"{handoff - bare_one:+.3f} s", f"{max(ours.memory):.0f} MB")) + " |"
+    return "| " + " | ".join((*cells, f"{longer:+.3f} s", f"{host:.0f} MB")) + " |"
 
 
 def main() -> None:
