@@ -25,14 +25,6 @@ def read_events(record: Path, since: int = 0) -> Iterator[dict[str, Any]]:
         return
 
 
-def record_size(record: Path) -> int:
-    """Where a record ends now; 0 where there is none."""
-    try:
-        return record.stat().st_size
-    except FileNotFoundError:
-        return 0
-
-
 def read_turn(record: Path, since: int) -> TurnRecord | None:
     """The last turn that began after a position."""
     found: TurnRecord | None = None

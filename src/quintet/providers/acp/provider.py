@@ -13,9 +13,10 @@ from quintet.providers.acp.agents import AcpAgent
 from quintet.providers.acp.host_settings import DOORBELL, RECORD
 from quintet.providers.acp.probe import try_session
 from quintet.providers.base import Launch, LaunchPlan, Login, Provider, StartRefused, TurnRecord
+from quintet.providers.file_follower import size_of
 from quintet.providers.registration import by_variables
 from quintet.providers.screen import Screen
-from quintet.providers.turn_events import read_events, read_turn, read_turn_actions, record_size
+from quintet.providers.turn_events import read_events, read_turn, read_turn_actions
 
 _TITLE: Final = re.compile(r"quintet acp (\w+)\b")
 _STATES: Final = {
@@ -81,7 +82,7 @@ class AcpProvider(Provider):
         return told[-1] if told else False
 
     def record_position(self, folder: Path) -> int:
-        return record_size(folder / RECORD)
+        return size_of(folder / RECORD)
 
     def has_record(self, folder: Path) -> bool:
         return (folder / RECORD).exists()

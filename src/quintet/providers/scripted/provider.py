@@ -8,11 +8,12 @@ from quintet.actions import TurnActions
 from quintet.api.status import TerminalStatus
 from quintet.errors import ConfigError, ServerError
 from quintet.providers.base import Dialog, Launch, LaunchPlan, Provider, TurnRecord
+from quintet.providers.file_follower import size_of
 from quintet.providers.registration import Registration
 from quintet.providers.screen import Screen
 from quintet.providers.scripted import SCENARIO_VARIABLE, SCRIPTED, screen_marks
 from quintet.providers.scripted.scenario import load_role_script
-from quintet.providers.turn_events import read_events, read_turn, read_turn_actions, record_size
+from quintet.providers.turn_events import read_events, read_turn, read_turn_actions
 from quintet.roles import ROLES
 
 RECORD: Final = "record.jsonl"
@@ -86,7 +87,7 @@ class ScriptedProvider(Provider):
         return "\n".join(answers[-1]).strip() if answers else ""
 
     def record_position(self, folder: Path) -> int:
-        return record_size(folder / RECORD)
+        return size_of(folder / RECORD)
 
     def has_record(self, folder: Path) -> bool:
         return (folder / RECORD).exists()
