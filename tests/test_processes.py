@@ -23,9 +23,9 @@ def sleeper() -> Iterator["subprocess.Popen[bytes]"]:
 
 
 @pytest.fixture(params=["linux", "elsewhere"])
-def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "elsewhere":
-        monkeypatch.setattr("quintet.processes.PROC", tmp_path / "no-proc")
+        monkeypatch.setattr(processes, "HAS_PROC", False)
 
 
 @pytest.mark.usefixtures("system")

@@ -57,9 +57,8 @@ def create_app(
         redoc_url=None,
         lifespan=partial(_lifespan, make_sessions, pages),
     )
-    app.include_router(router)
-    if pages is not None:
-        app.include_router(pages.router)
+    # its own routes, not included ones: of these it makes another copy at each start, and looks them up twice a request
+    app.router.routes += [*router.routes, *(pages.router.routes if pages is not None else ())]
     app.add_exception_handler(QuintetError, _refused)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(RequestValidationError, _invalid)

@@ -120,12 +120,9 @@ def _marked() -> Iterator[tuple[int, str]]:
     for entry in PROC.iterdir():
         if entry.name.isdecimal():
             with contextlib.suppress(OSError):
-                variables = (entry / "environ").read_bytes().split(b"\0")
-                yield from (
-                    (int(entry.name), variable.removeprefix(_PREFIX).decode("ascii", "replace"))
-                    for variable in variables
-                    if variable.startswith(_PREFIX)
-                )
+                environment = b"\0" + (entry / "environ").read_bytes()
+                for found in environment.split(b"\0" + _PREFIX)[1:]:
+                    yield int(entry.name), found.partition(b"\0")[0].decode("ascii", "replace")
 
 
 def _command(process: psutil.Process) -> str:
