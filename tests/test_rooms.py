@@ -170,16 +170,20 @@ def code_texts(tree: ast.Module) -> Iterator[ast.Constant]:
             yield node
 
 
-def test_only_one_module_knows_the_engine_of_the_queue() -> None:
+def test_only_one_module_knows_the_engine_of_the_queue_and_one_the_driver_of_its_database() -> None:
     users = {
-        module
+        (module, name.split(".")[0])
         for module, tree in modules()
         for node in ast.walk(tree)
         if isinstance(node, ast.Import | ast.ImportFrom)
         for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names])
         if name.split(".")[0] in ("dbos", "sqlalchemy", "psycopg")
     }
-    assert users == {"quintet.fleet.database"}
+    assert users == {
+        ("quintet.fleet.database", "dbos"),
+        ("quintet.fleet.database", "sqlalchemy"),
+        ("quintet.fleet.reading", "psycopg"),
+    }
 
 
 def test_only_commands_of_the_queue_use_the_fleet() -> None:
@@ -188,7 +192,7 @@ def test_only_commands_of_the_queue_use_the_fleet() -> None:
         for module, tree in modules()
         if not within(module, "fleet") and any(within(imported, "fleet") for imported in imports(tree))
     }
-    assert users == {"quintet.cli.queue", "quintet.cli.workers"}
+    assert users == {"quintet.cli.queue", "quintet.cli.queue_changes", "quintet.cli.workers"}
 
 
 def test_only_one_module_spells_the_names_of_files() -> None:

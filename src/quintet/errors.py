@@ -121,6 +121,10 @@ class QueueError(QuintetError):
     """The queue of tasks cannot do what was asked of it."""
 
 
+class NoQueue(QueueError):  # noqa: N818 - reads as what happened
+    """There is no queue where it was looked for."""
+
+
 class DatabaseAway(QueueError):  # noqa: N818 - reads as what happened
     """The queue's database does not answer; that may pass."""
 

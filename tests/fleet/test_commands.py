@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import stat
 import sys
 import time
 from collections.abc import Iterator
@@ -97,6 +98,15 @@ def test_a_queue_that_cannot_be_used_is_one_line(queue: Fleet, tmp_path: Path) -
     assert line.startswith("the queue at postgresql://127.0.0.1:1/queue cannot be reached: ")
     assert "hunter2" not in line
     assert "allowed: postgresql://USER@HOST/NAME" in queue.refused("queue", QUEUE="mysql://x/y")
+
+
+def test_the_folder_of_a_queue_keeps_its_rights(queue: Fleet, tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    queue.queue(QUEUE=f"sqlite:///{tmp_path}/queue.db")
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
+    assert stat.S_IMODE((tmp_path / "queue.db").stat().st_mode) == 0o600
+    queue.queue(QUEUE=f"sqlite:///{tmp_path}/new/queue.db")
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
 
 
 def test_a_queue_of_a_newer_quintet_is_refused(queue: Fleet) -> None:

@@ -341,7 +341,7 @@ def queue_group(context: click.Context) -> None:
 @click.option("-s", "given", multiple=True, metavar="KEY=VALUE", help="A setting for these tasks. May be repeated.")
 @wd_option
 @click.option("--json", "as_json", is_flag=True, help="Print a list of JSON objects.")
-@runs("queue:add")
+@runs("queue_changes:add")
 def queue_add() -> None:
     """Put tasks into the queue, with the settings of the project as they are now.
 
@@ -375,14 +375,14 @@ def queue_logs() -> None:
 
 @queue_group.command("cancel")
 @task_argument
-@runs("queue:cancel")
+@runs("queue_changes:cancel")
 def queue_cancel() -> None:
     """Cancel a task that has not ended. What it has done stays; retry continues it."""
 
 
 @queue_group.command("retry")
 @task_argument
-@runs("queue:retry")
+@runs("queue_changes:retry")
 def queue_retry() -> None:
     """Let a parked or cancelled task go on, or begin a failed one anew."""
 
@@ -390,14 +390,14 @@ def queue_retry() -> None:
 @queue_group.command("move")
 @task_argument
 @click.option("--priority", type=PRIORITY, required=True, help="Smaller numbers come first.")
-@runs("queue:move")
+@runs("queue_changes:move")
 def queue_move() -> None:
     """Give a waiting task another priority."""
 
 
 @queue_group.command("remove")
 @task_argument
-@runs("queue:remove")
+@runs("queue_changes:remove")
 def queue_remove() -> None:
     """Remove a task that does not run from the queue. Its branch stays."""
 
@@ -406,7 +406,7 @@ def queue_remove() -> None:
 @config_argument
 @json_option
 @setting_options
-@runs("queue:doctor")
+@runs("queue_changes:doctor")
 def queue_doctor() -> None:
     """Check the queue: its database, the remote of the project, and the agents of this machine."""
 

@@ -58,10 +58,11 @@ def complete_run(context: click.Context, _parameter: click.Parameter, begun: str
 def complete_task(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """The tasks of the queue; none where it cannot be read."""
     with suppress(QuintetError):
-        from quintet.cli.queue import open_queue  # noqa: PLC0415 - it may not be installed
+        from quintet.cli.queue import read_queue  # noqa: PLC0415 - it may not be installed
 
-        with open_queue() as database:
-            return [CompletionItem(task.id) for task in database.tasks() if task.id.startswith(begun)]
+        queue, _ = read_queue()
+        with queue:
+            return [CompletionItem(name) for name in queue.ids() if name.startswith(begun)]
     return []
 
 

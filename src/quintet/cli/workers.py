@@ -11,12 +11,11 @@ from pathlib import Path
 
 import click
 
-from quintet.cli.queue import open_queue
+from quintet.cli.queue import read_queue
 from quintet.config import Settings, load_settings
 from quintet.errors import QueueError
 from quintet.fleet.choosing import Worker
 from quintet.fleet.listing import worker_json, worker_lines
-from quintet.fleet.worker import WorkerProcess
 from quintet.program import program
 from quintet.prose import hanging
 from quintet.providers.scripted import SCRIPTED
@@ -30,6 +29,8 @@ def work(slots: int, name: str, *, labels: tuple[str, ...], accounts: str, until
         named = [*(("--name", name) if name else ()), *(("--accounts", accounts) if accounts else ())]
         click.echo(unit(["worker", "--slots", str(slots), *named, *labelled]))
         return 0
+    from quintet.fleet.worker import WorkerProcess  # noqa: PLC0415 - loads the engine
+
     loaded = load_settings(None, os.environ, {}, Path.cwd())
     worker = Worker(
         name=_name(name),
@@ -63,9 +64,9 @@ def _providers(settings: Settings) -> dict[str, str]:
 
 def list_workers(as_json: bool = False) -> None:
     """Print the workers."""
-    settings = load_settings(None, os.environ, {}, Path.cwd()).settings
-    with open_queue(settings) as database:
-        workers, tasks = database.workers(), database.living()
+    queue, settings = read_queue()
+    with queue:
+        workers, tasks = queue.workers(), queue.living()
     if as_json:
         rows = [worker_json(worker, tasks, settings.queue_lease) for worker in workers]
         click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
@@ -79,6 +80,8 @@ def list_workers(as_json: bool = False) -> None:
 
 def drain(name: str, undo: bool) -> None:
     """Let a worker take no more tasks, or some again."""
+    from quintet.cli.queue_changes import open_queue  # noqa: PLC0415 - loads the engine
+
     with open_queue() as database:
         if not database.drain(name, draining=not undo):
             names = ", ".join(worker.name for worker in database.workers()) or "none is running"

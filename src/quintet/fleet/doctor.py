@@ -6,8 +6,9 @@ from quintet import git
 from quintet.config import Settings
 from quintet.errors import GitError, QueueError, QuintetError
 from quintet.fleet.add import find_source
-from quintet.fleet.database import FORMAT, Database
+from quintet.fleet.database import Database
 from quintet.fleet.listing import living_workers
+from quintet.fleet.reading import FORMAT, QueueQueries
 from quintet.program import program
 from quintet.prose import plural
 from quintet.setup.checks import DoctorFinding, failure, ok, warning
@@ -28,7 +29,7 @@ def examine_queue(settings: Settings, env: Mapping[str, str]) -> Iterator[Doctor
     yield from check_agents(env, settings)
 
 
-def _repository(settings: Settings, database: Database) -> DoctorFinding:
+def _repository(settings: Settings, database: QueueQueries) -> DoctorFinding:
     """Whether workers get the project, and can push its results."""
     try:
         source = find_source(settings, is_local=database.is_file)
@@ -44,7 +45,7 @@ def _repository(settings: Settings, database: Database) -> DoctorFinding:
     return ok("project", f"{source.address} can be read and pushed to")
 
 
-def _workers(settings: Settings, database: Database) -> DoctorFinding:
+def _workers(settings: Settings, database: QueueQueries) -> DoctorFinding:
     workers = living_workers(database.workers(), settings.queue_lease)
     if not workers:
         return warning("workers", "none is running", f"{program()} worker --slots 2")

@@ -19,8 +19,9 @@ from quintet.config.load import Loaded, settings_to_keep
 from quintet.errors import QueueError
 from quintet.fleet.checkpoint import stale_trees
 from quintet.fleet.choosing import SLOT, Worker, choose
-from quintet.fleet.database import WAITING, Database
+from quintet.fleet.database import Database
 from quintet.fleet.machine import machine_id, only_one
+from quintet.fleet.reading import WAITING
 from quintet.fleet.slot import READY, SlotOrder, environment_without_secrets
 from quintet.fleet.tasks import QueuedTask, TaskStatus
 
@@ -209,7 +210,7 @@ class WorkerProcess:
         """Give a waiting task to each free slot."""
         if self._worker.draining or self._worker.stopped or not any(slot.is_ready for slot in self._slots):
             return
-        if not self._database.waiting_number():
+        if not self._database.is_waiting():
             return
         now = self._database.situation()
         busy = {task.place for task in now.tasks}
