@@ -8,7 +8,7 @@ import psutil
 from quintet.processes import has_ended
 
 
-def processes_of(root: Path) -> dict[int, str]:
+def processes_of(root: Path | str) -> dict[int, str]:
     """The living processes that belong to a folder, with their command lines."""
     found = {}
     for process in psutil.process_iter():

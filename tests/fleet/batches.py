@@ -1,0 +1,220 @@
+"""Batches of tasks for several workers while things break: `python -m tests.fleet.batches`. See `--help`."""
+
+import argparse
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import sqlalchemy.exc
+
+from tests.chaos.outcome import Outcome
+from tests.fleet import batches_plan as kinds
+from tests.fleet.batches_faults import Mend, strike
+from tests.fleet.batches_judge import SECONDS_TO_END, judge
+from tests.fleet.batches_plan import DISK_FULL, POSTGRESQL, SQLITE, Batch, Fault, plan_for
+from tests.fleet.batches_scene import CannotBeTried, Scene, scene_of
+
+STUCK_LEASES: Final = 15
+"""leases without any sign of work after which a batch is given up"""
+LOOK_SECONDS: Final = 1.0
+LOG_LINES: Final = 40
+NUMBERS: Final = {POSTGRESQL: 30, SQLITE: 10}
+
+
+@dataclass
+class BatchOutcome(Outcome):
+    """A batch, carried out."""
+
+    seconds: float = 0.0
+    not_tried: list[Fault] = field(default_factory=list)
+    """faults that found nothing to break before all tasks had ended"""
+
+
+class _Under:
+    """What is broken at present, and who mends it when."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self.waiting: list[Fault] = list(scene.plan.faults)
+        self._broken: list[tuple[float, Fault, Mend]] = []
+
+    @property
+    def is_over(self) -> bool:
+        return not self._broken
+
+    def is_broken(self, *some: str) -> bool:
+        return any(fault.kind in some for _, fault, _ in self._broken)
+
+    def is_at_work_on(self, machine: int) -> bool:
+        return any(fault.machine == machine for _, fault, _ in self._broken if fault.kind in kinds.ON_A_MACHINE)
+
+    def turn(self, steps: int) -> None:
+        """Break what is due, and mend what has been broken for long enough."""
+        now = time.monotonic()
+        for entry in [entry for entry in self._broken if now >= entry[0]]:
+            if entry[2]():
+                self._broken.remove(entry)
+        for fault in [fault for fault in self.waiting if fault.step <= steps and self._is_free(fault)]:
+            self._scene.say(f"[{fault}]")
+            if (mend := strike(self._scene, fault)) is not None:
+                self.waiting.remove(fault)
+                is_own_clock = fault.kind == kinds.SAME_NAME_LATE
+                self._broken.append((now + (0 if is_own_clock else fault.length), fault, mend))
+            else:
+                self._scene.said.pop()
+
+    def _is_free(self, fault: Fault) -> bool:
+        """Whether nothing else is broken in the same place."""
+        on_machine = fault.kind in kinds.ON_A_MACHINE
+        return not any(
+            other.machine == fault.machine if on_machine else other.kind == fault.kind
+            for _, other, _ in self._broken
+            if (other.kind in kinds.ON_A_MACHINE) is on_machine
+        ) and not (not on_machine and "database" in fault.kind and self.is_broken(*_DATABASE))
+
+
+_DATABASE: Final = (kinds.DATABASE_SHORT, kinds.DATABASE_LONG)
+
+
+def carry_out(plan: Batch, keep: Path | None = None) -> BatchOutcome:
+    """Run a batch to its end, and judge it."""
+    outcome, begun = BatchOutcome(plan.seed, plan.database, str(plan)), time.monotonic()
+    with scene_of(plan) as scene:
+        try:
+            _run(scene, outcome)
+        except CannotBeTried as reason:
+            outcome.skipped = str(reason)
+            return outcome
+        except AssertionError as error:
+            outcome.violations.append(str(error))
+        outcome.violations += _end_workers(scene)
+        outcome.violations += judge(scene)
+        outcome.steps = len(scene.lines("work"))
+        outcome.said = scene.said
+        if outcome.violations:
+            _keep(scene, outcome, keep)
+    outcome.seconds = time.monotonic() - begun
+    return outcome
+
+
+def _run(scene: Scene, outcome: BatchOutcome) -> None:
+    plan = scene.plan
+    full = {fault.machine for fault in plan.faults if fault.kind == DISK_FULL}
+    for number in full:
+        scene.mount(scene.machines[number].home)
+    scene.watch()
+    scene.add_tasks()
+    for machine in scene.machines:
+        machine.start()
+    under, steps, moved = _Under(scene), -1, time.monotonic()
+    next_look, ended = 0.0, False
+    while not ended or not under.is_over:
+        if (now_steps := len(scene.lines("work"))) != steps:
+            steps, moved = now_steps, time.monotonic()
+        under.turn(steps)
+        if time.monotonic() >= next_look and not under.is_broken(*_DATABASE):
+            next_look = time.monotonic() + LOOK_SECONDS
+            ended = _look(scene, may_retry=not under.is_broken(DISK_FULL))
+            _restart(scene, under)
+        if time.monotonic() - moved > STUCK_LEASES * plan.lease:
+            raise AssertionError(f"nothing has moved for {STUCK_LEASES * plan.lease:.0f} s")
+        time.sleep(0.05)
+    outcome.not_tried = under.waiting
+
+
+def _restart(scene: Scene, under: _Under) -> None:
+    """Do what systemd does: start a worker again that has failed, because the database was away when it started."""
+    for number, machine in enumerate(scene.machines[: len(scene.plan.machines)]):
+        if not machine.is_alive and not under.is_at_work_on(number):
+            scene.say(f"{machine.name} has failed, and is started again")
+            machine.start()
+
+
+def _look(scene: Scene, *, may_retry: bool) -> bool:
+    """Do what a user does who looks at the queue: retry what has failed or is parked; whether all has ended."""
+    rows = scene.statuses()
+    for task, (status, attributes, outcome) in rows.items():
+        parked = attributes.get("parked") and not attributes.get("parked_until")
+        is_parked = status == "ENQUEUED" and parked and may_retry
+        if is_parked:
+            scene.say(f"{task} is parked: {attributes['parked']}")
+        if is_parked or (status == "SUCCESS" and outcome.get("verdict") == "FAIL"):
+            scene.say(scene.command("retry", task))
+    return all(status == "SUCCESS" and outcome.get("verdict") == "PASS" for status, _, outcome in rows.values())
+
+
+def _end_workers(scene: Scene) -> list[str]:
+    """Ask all workers to end, as an operator does; complaints about those that do not."""
+    living = [machine for machine in scene.machines if machine.is_alive]
+    for machine in living:
+        machine.send(signal.SIGCONT, machine.processes())
+        machine.send(signal.SIGTERM, [machine.started[-1].pid])
+    deadline, complaints = time.monotonic() + SECONDS_TO_END, []
+    for machine in living:
+        with suppress(Exception):
+            machine.started[-1].wait(max(0.1, deadline - time.monotonic()))
+        if (code := machine.started[-1].poll()) != 0:
+            complaints.append(f"the worker {machine.name} has not ended well: {code}")
+    return complaints
+
+
+def _keep(scene: Scene, outcome: Outcome, keep: Path | None) -> None:
+    """Keep what helps to understand a batch that went wrong."""
+    for machine in scene.machines:
+        text = machine.log.read_text(encoding="utf-8", errors="replace") if machine.log.exists() else ""
+        outcome.said += [f"{machine.name}: {line}" for line in text.splitlines()[-LOG_LINES:]]
+    with suppress(sqlalchemy.exc.SQLAlchemyError):
+        turns = scene.rows("SELECT task, old, new, executor FROM turns ORDER BY number")
+        outcome.said += [" ".join(map(str, turn)) for turn in turns]
+    if keep:
+        place = Path(tempfile.mkdtemp(prefix=f"batch-{outcome.seed}-", dir=keep))
+        with suppress(shutil.Error):
+            shutil.copytree(scene.root, place, symlinks=True, dirs_exist_ok=True)
+        outcome.said.append(f"kept in {place}")
+
+
+def main() -> int:
+    """Run what was asked for; the exit code says whether everything held."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fleet.batches", description=__doc__)
+    parser.add_argument("--database", choices=(POSTGRESQL, SQLITE), help="only this one; both where it is left out")
+    parser.add_argument("--batches", type=int, metavar="N", help="30 with PostgreSQL and 10 with SQLite by default")
+    parser.add_argument("--first", type=int, default=0, metavar="SEED", help="where the seeds begin")
+    parser.add_argument("--seed", type=int, help="only this batch, and everything about it")
+    parser.add_argument("--tasks", type=int, default=20)
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="where the files of a bad batch are copied to")
+    wish = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started is ended then
+    bad = 0
+    for database in (wish.database,) if wish.database else (POSTGRESQL, SQLITE):
+        first, number = (wish.first, wish.batches or NUMBERS[database]) if wish.seed is None else (wish.seed, 1)
+        outcomes = []
+        for seed in range(first, first + number):
+            outcomes.append(carry_out(plan_for(seed, database, wish.tasks), wish.keep))
+            print(_told(outcomes[-1], everything=wish.seed is not None), flush=True)
+        wrong = sum(bool(outcome.violations) for outcome in outcomes)
+        tried = sum(not outcome.skipped for outcome in outcomes)
+        print(f"\n{tried} batches with {database}, {wrong} with a violation\n", flush=True)
+        bad += wrong
+    return bool(bad)
+
+
+def _told(outcome: BatchOutcome, *, everything: bool) -> str:
+    """The line of a batch, and all about it where it went wrong."""
+    result = outcome.skipped or ("VIOLATION" if outcome.violations else "good")
+    late = f", not tried: {'; '.join(map(str, outcome.not_tried))}" if outcome.not_tried else ""
+    lines = [f"{outcome.plan}: {outcome.seconds:.0f} s, {outcome.steps} turns{late}: {result}"]
+    if outcome.violations or everything:
+        lines += [f"  {line}" for line in (*outcome.said, *outcome.violations)]
+    if outcome.violations:
+        lines.append(f"  again: python -m tests.fleet.batches --database {outcome.kind} --seed {outcome.seed}")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
