@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tmux bubblewrap chromium demo unit test check dist wheel-test browser e2e e2e-long soak-real chaos trust fuzz load bench bench-peers screenshots clean
+.PHONY: help setup tmux bubblewrap chromium postgresql demo unit test check dist wheel-test browser e2e e2e-long soak-real chaos fleet trust fuzz load bench bench-peers screenshots clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,11 @@ bubblewrap:
 
 chromium:
 	@tools/ensure-chromium
+
+# Debian keeps the server's programs out of the path, and has one more that only the server brings.
+postgresql:
+	@command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || \
+	    tools/ensure-program pg_ctlcluster postgresql "the server of PostgreSQL"
 
 demo: $(READY) tmux ## the whole loop in under a minute, with scripted agents, without any account
 	$(BIN)/quintet demo
@@ -59,7 +64,7 @@ wheel-test: $(READY) tmux ## build the wheel, install it into an empty environme
 browser: $(READY) tmux chromium ## the dashboard in a real Chromium, installed where it is missing
 	$(BIN)/pytest -q -m browser tests/browser
 
-e2e: $(READY) tmux bubblewrap ## the real agent CLIs, CAO and OpenSpec, installed into .e2e/
+e2e: $(READY) tmux bubblewrap postgresql ## the real agent CLIs, CAO and OpenSpec, installed into .e2e/
 	$(BIN)/pytest -q -m e2e tests/e2e
 
 e2e-long: $(READY) tmux ## the real agent CLIs with a model that fails for minutes
@@ -70,6 +75,9 @@ soak-real: $(READY) tmux ## five loops in a row with the real Codex and five wit
 
 chaos: $(READY) tmux ## over 200 runs on real tmux and 5,000 simulated ones, each with a fault
 	$(BIN)/python -m tests.chaos
+
+fleet: $(READY) tmux postgresql ## 40 batches of 20 tasks for four workers while machines, the database and the remote break
+	$(BIN)/python -m tests.fleet.batches
 
 trust: $(READY) tmux ## every cheat and every honest behaviour of tests/trust, each in a run of its own
 	$(BIN)/python -m tests.trust

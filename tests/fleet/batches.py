@@ -60,7 +60,9 @@ class _Under:
         for entry in [entry for entry in self._broken if now >= entry[0]]:
             if entry[2]():
                 self._broken.remove(entry)
-        for fault in [fault for fault in self.waiting if fault.step <= steps and self._is_free(fault)]:
+        for fault in [fault for fault in self.waiting if fault.step <= steps]:
+            if not self._is_free(fault):
+                continue
             self._scene.say(f"[{fault}]")
             if (mend := strike(self._scene, fault)) is not None:
                 self.waiting.remove(fault)
@@ -71,12 +73,9 @@ class _Under:
 
     def _is_free(self, fault: Fault) -> bool:
         """Whether nothing else is broken in the same place."""
-        on_machine = fault.kind in kinds.ON_A_MACHINE
-        return not any(
-            other.machine == fault.machine if on_machine else other.kind == fault.kind
-            for _, other, _ in self._broken
-            if (other.kind in kinds.ON_A_MACHINE) is on_machine
-        ) and not (not on_machine and "database" in fault.kind and self.is_broken(*_DATABASE))
+        if fault.kind in kinds.ON_A_MACHINE:
+            return not self.is_at_work_on(fault.machine)
+        return not self.is_broken(*(_DATABASE if fault.kind in _DATABASE else (fault.kind,)))
 
 
 _DATABASE: Final = (kinds.DATABASE_SHORT, kinds.DATABASE_LONG)
@@ -159,7 +158,7 @@ def _end_workers(scene: Scene) -> list[str]:
     for machine in living:
         with suppress(Exception):
             machine.started[-1].wait(max(0.1, deadline - time.monotonic()))
-        if (code := machine.started[-1].poll()) != 0:
+        if (code := machine.started[-1].poll()) not in (0, 143, -15):  # it may have been told while it was starting
             complaints.append(f"the worker {machine.name} has not ended well: {code}")
     return complaints
 

@@ -98,6 +98,7 @@ def _namesake(scene: Scene, machine: Machine) -> Machine:
     home = scene.root / (machine.home.name if scene.server is None else NAMESAKE)
     second = Machine(scene, machine.name, 1, home)
     scene.machines.append(second)
+    scene.say(f"a second {machine.name} is started")
     second.start()
     return second
 
@@ -118,19 +119,21 @@ def _same_name(scene: Scene, _fault: Fault, machine: Machine) -> Mend:
 
 
 def _same_name_late(scene: Scene, fault: Fault, machine: Machine) -> Mend | None:
-    """Start a second worker while the first is frozen and silent; then the first wakes up."""
+    """Start a second worker while the first is frozen and silent; then the first wakes up, and the second ends."""
     thaw = _freeze(scene, fault, machine)
     if thaw is None:
         return None
-    start_at = time.monotonic() + 1.2 * scene.plan.lease
-    thaw_at = time.monotonic() + fault.length
-    started: list[Machine] = []
+    begun, lease, seconds = time.monotonic(), scene.plan.lease, list[Machine]()
+    todo: list[tuple[float, Callable[[], object]]] = [
+        (1.2 * lease, lambda: seconds.append(_namesake(scene, machine))),
+        (fault.length, thaw),
+        (fault.length + lease, lambda: seconds[0].send(signal.SIGTERM, [seconds[0].started[0].pid])),
+    ]
 
     def go_on() -> bool:
-        if not started and time.monotonic() >= start_at:
-            scene.say(f"a second {machine.name} is started")
-            started.append(_namesake(scene, machine))
-        return bool(started) and time.monotonic() >= thaw_at and thaw()
+        while todo and time.monotonic() - begun >= todo[0][0]:
+            todo.pop(0)[1]()
+        return not todo and not seconds[0].is_alive
 
     return go_on
 

@@ -99,6 +99,12 @@ WATCHED: Final = {
 """lets the database itself write down every change of a task's status"""
 
 
+_STATUSES: Final = """
+SELECT workflow_uuid, status, attributes, coalesce(found.output, task.output)
+FROM SCHEMA.workflow_status task LEFT JOIN SCHEMA.workflow_output found USING (workflow_uuid)
+"""
+
+
 class CannotBeTried(Exception):  # noqa: N818 - reads as what it says
     """This machine does not let this fault be made."""
 
@@ -212,10 +218,7 @@ class Scene:
     def statuses(self) -> dict[str, tuple[str, dict[str, Any], dict[str, Any]]]:
         """The status, the attributes and the outcome of each task, by the engine's own table."""
         schema = "" if self.queue.database.is_file else "dbos."
-        found = self.rows(
-            "SELECT s.workflow_uuid, s.status, s.attributes, coalesce(o.output, s.output) "
-            f"FROM {schema}workflow_status s LEFT JOIN {schema}workflow_output o ON o.workflow_uuid = s.workflow_uuid"
-        )
+        found = self.rows(_STATUSES.replace("SCHEMA.", schema))
         return {row[0]: (row[1], _document(row[2]), _document(row[3])) for row in found}
 
     def command(self, *words: str) -> str:

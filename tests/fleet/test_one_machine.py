@@ -60,6 +60,15 @@ def test_a_killed_slot_goes_on_with_its_task(queue: Fleet) -> None:
     assert queue.project.git("show", f"{ended.branch}:built.txt") == "done"
 
 
+def test_a_worker_that_ends_while_a_run_is_starting_gives_the_task_back(queue: Fleet) -> None:
+    task = queue.add("a")
+    worker = queue.worker("--name", "desk")
+    queue.until(lambda: children_in(queue.project.root, "run_task"))
+    queue.end_worker(worker)
+    given_back = queue.task(task)
+    assert (given_back.status, given_back.parked) == (TaskStatus.WAITING, "")
+
+
 def test_a_worker_that_ends_gives_its_task_back_and_the_next_goes_on(queue: Fleet) -> None:
     queue.project.script(building_story(think=1.0))
     task = queue.add("a")

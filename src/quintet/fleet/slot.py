@@ -140,7 +140,6 @@ class _Carrying:
         self._spent_before = self._patiently(lambda: self._database.spent(_today(), self._id))
         deaths = 0
         while (ended := self._run_until_stopped(task)) is None:
-            self._check_mine()
             deaths += 1
             if deaths == _MOST_DEATHS:
                 self.park(f"the process of its run has died {deaths} times; see {self._log} on {self._order.worker}")
@@ -150,14 +149,16 @@ class _Carrying:
         """Let the run go on until it ends; None where its process died without a word."""
         while True:
             ended = self._run(task)
-            if not isinstance(ended, RunHalted):
+            if isinstance(ended, RunEnded):
                 return ended
-            if not ended.was_told:
+            if ended and not ended.was_told:
                 self._push_last()
                 self.park(ended.reason, ended.until)
             self._check_mine()
-            if self._stopping.is_set():
+            if self._stopping.is_set():  # told to stop before it could say anything, the process has just ended
                 self._give_back()
+            if ended is None:
+                return None
             self._patiently(self._leave_unless_mine)  # the run has stopped by itself: the database was away for long
 
     def _open_clone(self, clone: Clone, *, keep: bool) -> TaskOutcome | None:
