@@ -3,14 +3,17 @@
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
 
 from quintet.fleet.add import Wish
 from quintet.fleet.choosing import clock
+from quintet.fleet.database import Database
 from quintet.fleet.tasks import QueuedTask, TaskStatus
 from quintet.roles import ANALYST, PEER_ANALYST, PROGRAMMER
 from tests.fleet.postgres import Postgres, postgres
@@ -187,6 +190,40 @@ def test_two_workers_cannot_have_the_same_name(queue: Fleet) -> None:
     output, _ = second.communicate(timeout=60)
     assert second.returncode == 1
     assert "a worker with the name anna is running on" in output
+
+
+def test_a_frozen_worker_whose_name_another_has_by_now_ends_and_disturbs_no_task(queue: Fleet) -> None:
+    first = queue.machine("anna")
+    queue.until(queue.database.workers)
+    frozen = group_of(first)
+    send(frozen, signal.SIGSTOP)
+    try:
+        queue.until(lambda: queue.database.workers()[0].silent > queue.lease)
+        queue.worker("--name", "anna", XDG_STATE_HOME=str(queue.project.root / "z"))
+        task = queue.add("a")
+        run = until_agent(queue, task).progress.run
+    finally:
+        send(frozen, signal.SIGCONT)
+    output, _ = first.communicate(timeout=60)
+    assert first.returncode == 1
+    assert "a worker with the name anna is running on" in output
+    assert [worker.name for worker in queue.database.workers()] == ["anna"]
+    assert check_passed(queue, task, run).takeovers == 0
+
+
+def test_two_slots_that_write_down_at_once_what_a_task_has_used_are_both_heard(server: Postgres) -> None:
+    databases, begin = [Database(server.url) for _ in range(4)], threading.Barrier(4)
+
+    def spend(database: Database) -> None:
+        for number in range(40):
+            begin.wait(60)
+            database.spend(f"task-{number}", "2026-01-01", 5, 0.0)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(spend, databases))
+    assert databases[0].spent("2026-01-01") == (200, 0.0)
+    for database in databases:
+        database.close()
 
 
 def test_a_usage_limit_parks_a_task_and_frees_the_slot_of_a_worker_that_was_drained() -> None:

@@ -22,6 +22,8 @@ from tests.fleet.batches_scene import CannotBeTried, Scene, scene_of
 
 STUCK_LEASES: Final = 15
 """leases without any sign of work after which a batch is given up"""
+TIDY_LEASES: Final = 5
+"""leases that workers have to remove what is left of tasks that have ended elsewhere"""
 LOOK_SECONDS: Final = 1.0
 LOG_LINES: Final = 40
 NUMBERS: Final = {POSTGRESQL: 30, SQLITE: 10}
@@ -150,6 +152,9 @@ def _look(scene: Scene, *, may_retry: bool) -> bool:
 
 def _end_workers(scene: Scene) -> list[str]:
     """Ask all workers to end, as an operator does; complaints about those that do not."""
+    tidied = time.monotonic() + TIDY_LEASES * scene.plan.lease
+    while any(machine.trees() for machine in scene.machines if machine.is_alive) and time.monotonic() < tidied:
+        time.sleep(0.1)
     living = [machine for machine in scene.machines if machine.is_alive]
     for machine in living:
         machine.send(signal.SIGCONT, machine.processes())

@@ -118,6 +118,6 @@ def _left(scene: Scene) -> Iterator[str]:
     yield from (f"still running: {pid} {command}" for pid, command in left.items())
     if sockets := [name for name in sockets_in(scene.root) if not left]:
         yield f"sockets are left: {', '.join(sockets)}"
-    for machine in scene.machines:
-        if trees := list(machine.home.glob("quintet/fleet/trees/*")):
-            yield f"clones are left on {machine.name}: {', '.join(tree.name for tree in trees)}"
+    for machine in scene.machines[: len(scene.plan.machines)]:
+        if trees := machine.trees():
+            yield f"clones are left on {machine.name}: {', '.join(trees)}"

@@ -162,6 +162,10 @@ class Machine:
         self.started.append(process)
         return process
 
+    def trees(self) -> list[str]:
+        """The clones of tasks that it has."""
+        return sorted(tree.name for tree in self.home.glob("quintet/fleet/trees/*"))
+
     def processes(self, module: str = "") -> list[int]:
         """Its processes, or those that run a module of the fleet."""
         found = processes_of(self.mark) | ({} if self.scene.queue.database.is_file else processes_of(f"{self.home}/"))

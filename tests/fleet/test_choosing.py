@@ -104,7 +104,7 @@ def test_a_parked_task_says_why_and_until_when() -> None:
 def test_a_task_that_nothing_keeps_waits_for_a_slot_or_a_worker() -> None:
     assert reason(task("a"), workers=()) == "waits for a worker; none is running"
     assert reason(task("a")) == "waits for a free slot"
-    assert reason(task("a", place="slot desk/2")) == "starts on desk/2"
+    assert reason(task("a", place="slot desk/2@1f")) == "starts on desk/2"
     drained, empty = (
         DESK.model_copy(update={"draining": True}),
         DESK.model_copy(update={"stopped": "the tokens are used up"}),

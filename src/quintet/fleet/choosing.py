@@ -68,6 +68,11 @@ SLOT = "slot "
 """the beginning of the names of the engine's queues of which each belongs to a slot"""
 
 
+def slot_words(name: str) -> str:
+    """A slot as people know it, from the name of its queue or the engine's name for it."""
+    return name.removeprefix(SLOT).rpartition("@")[0]
+
+
 def choose(situation: Situation, worker: Worker) -> QueuedTask | None:
     """The task that a worker takes next."""
     for task in in_order(situation.tasks):
@@ -116,7 +121,7 @@ def waits_for(task: QueuedTask, situation: Situation, workers: Sequence[Worker])
     if task.status not in (TaskStatus.WAITING, TaskStatus.PARKED):
         return ""
     if has_slot(task):
-        return f"starts on {task.place.removeprefix(SLOT)}"
+        return f"starts on {slot_words(task.place)}"
     if found := blocker(task, situation):
         return found
     if not workers:

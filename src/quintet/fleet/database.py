@@ -17,6 +17,7 @@ try:
     from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer
     from dbos import error as dbos_error
     from sqlalchemy import exc as sa_error
+    from sqlalchemy.dialects import postgresql, sqlite
 except ModuleNotFoundError as missing:
     if not (missing.name or "").startswith(("dbos", "sqlalchemy")):
         raise
@@ -176,10 +177,8 @@ class Database(QueueQueries):
         row = {"document": worker.model_dump_json(exclude={"draining", "silent"}), "beat": self._now}
         table = self._workers
         with self._told(), self._engine.begin() as connection:
-            mine = table.c.name == worker.name
-            if not connection.execute(sa.update(table).where(mine).values(row)).rowcount:
-                connection.execute(sa.insert(table).values(row | {"name": worker.name, "draining": False}))
-            return bool(connection.execute(sa.select(table.c.draining).where(mine)).scalar())
+            connection.execute(self._write(table, {"name": worker.name}, row, draining=False))
+            return bool(connection.execute(sa.select(table.c.draining).where(table.c.name == worker.name)).scalar())
 
     def drain(self, name: str, *, draining: bool) -> bool:
         """Say that a worker takes no more tasks, or takes some again; whether there is such a worker."""
@@ -199,9 +198,13 @@ class Database(QueueQueries):
         """Write down what a task has used on a day."""
         table, row = self._spent, {"tokens": tokens, "cost": cost}
         with self._told(), self._engine.begin() as connection:
-            mine = (table.c.day == day) & (table.c.task == task_id)
-            if not connection.execute(sa.update(table).where(mine).values(row)).rowcount:
-                connection.execute(sa.insert(table).values(row | {"day": day, "task": task_id}))
+            connection.execute(self._write(table, {"day": day, "task": task_id}, row))
+
+    def _write(self, table: sa.Table, key: dict[str, Any], row: dict[str, Any], **first: Any) -> sa.Insert:
+        """Change a row, or make it, with `first` too; a slot that wakes up late may do the same at the same time."""
+        insert = sqlite.insert if self.is_file else postgresql.insert
+        made = insert(table).values(key | row | first)
+        return made.on_conflict_do_update(index_elements=list(key), set_=row)
 
     # -- the database itself
 

@@ -62,7 +62,8 @@ class SlotOrder(BaseModel):
 
     @property
     def name(self) -> str:
-        return f"{self.worker}/{self.number}"
+        """What the engine knows the slot by: another machine's worker may come to have the same name."""
+        return f"{self.worker}/{self.number}@{self.machine}"
 
     @property
     def beat(self) -> float:

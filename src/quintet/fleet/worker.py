@@ -18,7 +18,7 @@ from quintet import __version__
 from quintet.config.load import Loaded, settings_to_keep
 from quintet.errors import QueueError
 from quintet.fleet.checkpoint import stale_trees
-from quintet.fleet.choosing import SLOT, Worker, choose
+from quintet.fleet.choosing import SLOT, Worker, choose, slot_words
 from quintet.fleet.database import Database
 from quintet.fleet.machine import machine_id, only_one
 from quintet.fleet.reading import WAITING
@@ -127,7 +127,7 @@ class WorkerProcess:
         )
         self._slots = [_SlotProcess(order) for order in orders]
         self._watch = Watch()
-        self._stops = 0
+        self._stops, self._code = 0, 0
         self._next_beat = 0.0
         self._is_away = False
         self._tidying: subprocess.Popen[bytes] | None = None
@@ -137,7 +137,8 @@ class WorkerProcess:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
         with only_one(self._worker.name):
-            self._refuse_namesake()
+            if taken := self._namesake():
+                raise QueueError(f"{taken}; give this one another: --name")
             for slot in self._slots:
                 self._database.open_slot(slot.order.name)
             self._beat()
@@ -147,14 +148,13 @@ class WorkerProcess:
                 self._pause(_POLL_SECONDS)
             return self._end()
 
-    def _refuse_namesake(self) -> None:
-        """Refuse to run beside a worker of the same name on another machine."""
+    def _namesake(self) -> str:
+        """That a worker of the same name is running on another machine, in words; empty where none is."""
         for other in self._database.workers():
             is_other = other.name == self._worker.name and other.machine != self._worker.machine
             if is_other and other.silent < self._settings.queue_lease:
-                raise QueueError(
-                    f"a worker with the name {other.name} is running on {other.host}; give this one another: --name"
-                )
+                return f"a worker with the name {other.name} is running on {other.host}"
+        return ""
 
     def _turn(self) -> None:
         """Do once what has to be done again and again. While the database is away, only the slots are looked after."""
@@ -164,6 +164,10 @@ class WorkerProcess:
                 slot.start()
         try:
             if time.monotonic() >= self._next_beat:
+                if taken := self._namesake():  # this one was silent for longer than the lease
+                    self._say(f"{taken}.")
+                    self._stops, self._code = self._stops + 1, 1
+                    return
                 self._beat()
                 self._take_over()
                 self._tidy()
@@ -236,7 +240,8 @@ class WorkerProcess:
                 now = self._database.task(task.id) if alone else None
                 if now and (now.owner, now.place, now.mark) == (task.owner, task.place, task.mark):
                     self._database.move(task.id)
-                    self._say(f"{task.id} waits again: {task.owner or task.place} has been silent for {lease:.0f} s.")
+                    lost = slot_words(task.owner or task.place)
+                    self._say(f"{task.id} waits again: {lost} has been silent for {lease:.0f} s.")
 
     def _is_empty(self) -> bool:
         """Whether no slot has a task, and none waits that this worker could take now or later."""
@@ -287,7 +292,7 @@ class WorkerProcess:
         if not hurried:
             with suppress(QueueError):
                 self._leave_nothing()
-        return 0
+        return self._code
 
     def _leave_nothing(self) -> None:
         own = {slot.place for slot in self._slots}
@@ -295,7 +300,8 @@ class WorkerProcess:
             for task in self._database.living() if alone else ():
                 if task.place in own:
                     self._database.move(task.id)
-        self._database.forget_worker(self._worker.name)
+        if not self._namesake():
+            self._database.forget_worker(self._worker.name)
 
     def _pause(self, seconds: float) -> None:
         """Sleep, but not for long once a signal has come."""
