@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -14,10 +15,12 @@ import pytest
 from quintet.fleet.add import Wish
 from quintet.fleet.choosing import clock
 from quintet.fleet.database import Database
+from quintet.fleet.reading import open_to_read
 from quintet.fleet.tasks import QueuedTask, TaskStatus
 from quintet.roles import ANALYST, PEER_ANALYST, PROGRAMMER
 from tests.fleet.postgres import Postgres, postgres
 from tests.fleet.rig import Fleet, children_in, fleet, fleet_with_remote
+from tests.watch.scripted import DEADLINE
 from tests.workspace.worktree_runs import branches, building_story
 
 pytestmark = pytest.mark.e2e
@@ -36,6 +39,20 @@ def queue(server: Postgres) -> Iterator[Fleet]:
         yield made
         for task in made.database.tasks():
             made.database.delete(task.id)
+
+
+def test_machines_that_start_at_once_make_the_tables_once() -> None:
+    code = "import sys; from quintet.fleet.database import Database; Database(sys.argv[1]).close()"
+    with postgres() as fresh:
+        starting = [subprocess.Popen([sys.executable, "-c", code, fresh.url]) for _ in range(4)]
+        try:
+            assert [process.wait(timeout=DEADLINE) for process in starting] == [0, 0, 0, 0]
+        finally:
+            for process in starting:
+                process.kill()
+                process.wait()
+        with open_to_read(fresh.url, make=False) as reader:
+            assert reader.tasks() == []
 
 
 def until_agent(queue: Fleet, task: str, role: str = PEER_ANALYST.name) -> QueuedTask:

@@ -46,6 +46,7 @@ _APPLICATION: Final = "quintet"
 _VERSION: Final = "quintet-queue-1"
 """constant: the engine would keep a task that has begun for programs of the same version only"""
 _LOCK: Final = 0x71756E74
+_LOCK_SECONDS: Final = 0.2
 _POLL_SECONDS: Final = 1.0
 
 
@@ -259,9 +260,11 @@ class Database(QueueQueries):
             with files.locked(self.file.with_name(f"{self.file.name}.migration")):
                 yield
             return
-        # in no transaction: the engine makes indexes, for which PostgreSQL waits until all transactions have ended
+        # The engine makes indexes, for which PostgreSQL waits until all transactions and statements have ended that
+        # were there before: so there is no transaction here, and whoever waits for the lock asks again and again.
         with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            connection.execute(sa.select(sa.func.pg_advisory_lock(_LOCK + 1)))
+            while not connection.execute(sa.select(sa.func.pg_try_advisory_lock(_LOCK + 1))).scalar():
+                time.sleep(_LOCK_SECONDS)
             try:
                 yield
             finally:
