@@ -88,23 +88,29 @@ def carry_out(plan: Batch, keep: Path | None = None) -> BatchOutcome:
     outcome, begun = BatchOutcome(plan.seed, plan.database, str(plan)), time.monotonic()
     with scene_of(plan) as scene:
         try:
-            _run(scene, outcome)
+            run(scene, outcome)
         except CannotBeTried as reason:
             outcome.skipped = str(reason)
-            return outcome
-        except AssertionError as error:
-            outcome.violations.append(str(error))
-        outcome.violations += _end_workers(scene)
-        outcome.violations += judge(scene)
-        outcome.steps = len(scene.lines("work"))
-        outcome.said = scene.said
         if outcome.violations:
             _keep(scene, outcome, keep)
     outcome.seconds = time.monotonic() - begun
     return outcome
 
 
-def _run(scene: Scene, outcome: BatchOutcome) -> None:
+def run(scene: Scene, outcome: BatchOutcome) -> None:
+    """Let the workers carry out the tasks while things break, end them, and judge what is there then."""
+    try:
+        _break_and_mend(scene, outcome)
+    except AssertionError as error:
+        outcome.violations.append(str(error))
+    outcome.violations += _end_workers(scene)
+    outcome.violations += judge(scene)
+    outcome.steps = len(scene.lines("work"))
+    outcome.said = scene.said
+
+
+def _break_and_mend(scene: Scene, outcome: BatchOutcome) -> None:
+    """Carry the batch to the end of its last task."""
     plan = scene.plan
     full = {fault.machine for fault in plan.faults if fault.kind == DISK_FULL}
     for number in full:

@@ -3,14 +3,15 @@
 import re
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from tests.chaos.real.leftovers import processes_of, sockets_in
 from tests.fleet.batches_scene import Scene
 
-AFTER_THAW: Final = 1.0
-"""in leases: how long a machine that was frozen may take to see that it has lost its task"""
+NOBODY: Final = "0"
+"""the slot of a push whose slot was killed while it went on"""
+_TASK: Final = re.compile(r"quintet/(?:failed/)?([^/]+-[0-9a-f]{8}(?:-try\d+)?)(?:/state|/archive)?$")
 SECONDS_TO_END: Final = 60.0
 
 
@@ -18,8 +19,10 @@ def judge(scene: Scene) -> Iterator[str]:
     """What is not as it should be after all workers have ended."""
     yield from _ends(scene)
     yield from _branches(scene)
-    yield from _overlaps(scene)
-    yield from _late_pushes(scene)
+    is_local = scene.server is None  # there a frozen run is ended before another goes on
+    frozen = [] if is_local else [(one.mark, *window) for one in scene.machines for window in one.frozen]
+    yield from overlaps(scene.lines("work"), frozen, scene.plan.lease)
+    yield from late_pushes(scene.lines("pushed"))
     yield from _left(scene)
 
 
@@ -79,35 +82,31 @@ def _branches(scene: Scene) -> Iterator[str]:
             yield f"refs in the remote: too many {sorted(refs - archives)}, too few {sorted(archives - refs)}"
 
 
-def _overlaps(scene: Scene) -> Iterator[str]:
-    """No agent has worked on a task while another did, unless one of both was on a machine that was frozen."""
-    lease = scene.plan.lease
-    frozen = [(machine.mark, begin, end) for machine in scene.machines for begin, end in machine.frozen]
-    for how, now, branch, role, machine, pid, *holder in scene.lines("work"):
-        if how == "alone":
-            continue
-        who = {machine, holder[0] if holder else ""}
-        moment = float(now)
-        is_explained = scene.server is not None and any(
-            mark in who and begin <= moment <= end + AFTER_THAW * lease for mark, begin, end in frozen
-        )
-        if not is_explained:
+def overlaps(
+    worked: Iterable[Sequence[str]], frozen: Sequence[tuple[str, float, float]], patience: float
+) -> Iterator[str]:
+    """Complaints about agents that have worked on a task while another did.
+
+    One of both may have been frozen; it has `patience` seconds afterwards to see that it has lost its task.
+    """
+    for how, now, branch, role, machine, pid, *holder in worked:
+        who, moment = {machine, *holder[:1]}, float(now)
+        was_frozen = any(mark in who and begin <= moment <= end + patience for mark, begin, end in frozen)
+        if how != "alone" and not was_frozen:
             yield f"{branch}: {role} {pid} of {machine} has worked beside {' '.join(holder)}"
 
 
-def _late_pushes(scene: Scene) -> Iterator[str]:
-    """Once a slot has pushed for a task, no slot that had it before can push for it any more."""
+def late_pushes(pushed: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Complaints about slots that have pushed for a task after another slot had taken it over."""
     pushers: dict[str, list[str]] = defaultdict(list)
-    for _, slot, machine, _, _, ref in scene.lines("pushed"):
-        found = re.search(r"(\S+-[0-9a-f]{8}(-try\d+)?)(/state|/archive)?$", ref)
-        if found and slot != "0":
-            who = pushers[found[1].rpartition("quintet/")[2]]
-            name = f"{slot} of {machine}"
-            if not who or who[-1] != name:
-                who.append(name)
-    for task, who in pushers.items():
-        if len(who) != len(set(who)):
-            yield f"a slot has pushed for {task} after another had taken it over: {', '.join(who)}"
+    for _, slot, machine, _, _, ref in pushed:
+        found = _TASK.search(ref)
+        name = f"{slot} of {machine}"
+        if found and slot != NOBODY and pushers[found[1]][-1:] != [name]:
+            pushers[found[1]].append(name)
+    for task, names in pushers.items():
+        if len(names) != len(set(names)):
+            yield f"a slot has pushed for {task} after another had taken it over: {', '.join(names)}"
 
 
 def _left(scene: Scene) -> Iterator[str]:

@@ -100,7 +100,7 @@ class Batch:
 
 
 def plan_for(
-    seed: int, database: str, tasks: int = 20, machines: tuple[int, ...] = (2, 2, 1, 1), faults: int = 0
+    seed: int, database: str, tasks: int = 20, machines: tuple[int, ...] = (2, 1, 1, 1), faults: int = 0
 ) -> Batch:
     """The plan of a seed. Seeds in a row have every kind of fault equally often."""
     random = Random(f"{database} {seed}")  # noqa: S311
