@@ -53,6 +53,11 @@ class _Under:
     def is_broken(self, *some: str) -> bool:
         return any(fault.kind in some for _, fault, _ in self._broken)
 
+    def keeps_users_away(self) -> bool:
+        """Whether a command on the queue may have to wait: a frozen process can hold the lock of the file."""
+        is_file = self._scene.server is None
+        return self.is_broken(*_DATABASE) or (is_file and self.is_broken(kinds.MACHINE_FROZEN, kinds.SLOT_FROZEN))
+
     def is_at_work_on(self, machine: int) -> bool:
         return any(fault.machine == machine for _, fault, _ in self._broken if fault.kind in kinds.ON_A_MACHINE)
 
@@ -60,7 +65,8 @@ class _Under:
         """Break what is due, and mend what has been broken for long enough."""
         now = time.monotonic()
         for entry in [entry for entry in self._broken if now >= entry[0]]:
-            if entry[2]():
+            must_wait = entry[1].kind == kinds.CANCELLED and self.keeps_users_away()
+            if not must_wait and entry[2]():
                 self._broken.remove(entry)
         for fault in [fault for fault in self.waiting if fault.step <= steps]:
             if not self._is_free(fault):
@@ -77,6 +83,8 @@ class _Under:
         """Whether nothing else is broken in the same place."""
         if fault.kind in kinds.ON_A_MACHINE:
             return not self.is_at_work_on(fault.machine)
+        if fault.kind == kinds.CANCELLED and self.keeps_users_away():
+            return False
         return not self.is_broken(*(_DATABASE if fault.kind in _DATABASE else (fault.kind,)))
 
 
@@ -125,7 +133,7 @@ def _break_and_mend(scene: Scene, outcome: BatchOutcome) -> None:
         if (now_steps := len(scene.lines("work"))) != steps:
             steps, moved = now_steps, time.monotonic()
         under.turn(steps)
-        if time.monotonic() >= next_look and not under.is_broken(*_DATABASE):
+        if time.monotonic() >= next_look and not under.keeps_users_away():
             next_look = time.monotonic() + LOOK_SECONDS
             ended = _look(scene, may_retry=not under.is_broken(DISK_FULL))
             _restart(scene, under)
