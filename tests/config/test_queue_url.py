@@ -15,12 +15,35 @@ SECRET = "hunter2"
 URL = f"postgresql://anna:{SECRET}@db.example.org:5432/queue?sslmode=require&password={SECRET}"
 
 
-@pytest.mark.parametrize("url", ["", URL, "postgres://db/queue", "postgresql:///queue?host=/run/pg", "sqlite:////q.db"])
+@pytest.mark.parametrize(
+    "url",
+    ["", URL, "postgres://db/queue", "postgresql:///queue?host=/run/pg", "sqlite:////q.db", "sqlite:////a b/q.db"],
+)
 def test_an_address_is_taken_as_it_is(url: str) -> None:
     assert DatabaseUrl().read(url) == url
 
 
-@pytest.mark.parametrize("url", ["mysql://db/queue", "queue.db", "sqlite://q.db", "postgresql:db", f"{URL} x", 5, None])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *(
+            "mysql://db/queue",
+            "queue.db",
+            "sqlite://q.db",
+            "sqlite:///q.db",
+            "sqlite:///",
+            "sqlite:////",
+            "postgresql:db",
+        ),
+        *(
+            f"{URL} x",
+            f"postgresql://anna:p@{SECRET}@db/q",
+            f"postgresql://anna:p?{SECRET}@db/q",
+            "postgresql://[::1/q",
+        ),
+        *(f"postgresql://anna:{SECRET}@db:port/q", f"postgresql://db:5432/q?password=p@{SECRET}", 5, None),
+    ],
+)
 def test_anything_else_is_refused_without_being_shown(url: object, tmp_path: Path) -> None:
     (tmp_path / "quintet.json").write_text(json.dumps({"queue": {"url": url}}))
     with pytest.raises(ConfigError) as caught:

@@ -77,14 +77,17 @@ class Url(Text):
 class DatabaseUrl(Text):
     """The address of a database, or nothing. It may hold a password, so that it is never shown as it is."""
 
-    allowed: str = "postgresql://USER@HOST/NAME, or sqlite:///FILE"
+    allowed: str = "postgresql://USER@HOST/NAME with %40 for any other @, or sqlite:////FOLDER/FILE"
 
     def read(self, raw: Any) -> str:
         text = super().read(raw)
-        scheme, found, rest = text.partition("://")
-        if text and (scheme not in {"postgresql", "postgres", "sqlite"} or not found or any(map(str.isspace, text))):
-            raise ValueError
-        if scheme == "sqlite" and not rest.startswith("/"):
+        scheme, _, rest = text.partition("://")
+        if scheme == "sqlite" and rest.startswith("//") and not rest.endswith("/"):
+            return text
+        _ = urlsplit(text).port  # a port that is no number raises here
+        # with a second @ a part of the password would be taken for the host, and shown
+        is_plain = rest.count("@") <= 1 and "@" not in rest.partition("?")[2] and not any(map(str.isspace, text))
+        if text and (scheme not in {"postgresql", "postgres"} or not rest or not is_plain):
             raise ValueError
         return text
 
