@@ -9,7 +9,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Final
 
 try:
@@ -41,6 +41,7 @@ from quintet.fleet.reading import (
     libpq_url,
 )
 from quintet.fleet.tasks import TaskOutcome, TaskSpec
+from quintet.program import program
 
 _APPLICATION: Final = "quintet"
 _VERSION: Final = "quintet-queue-1"
@@ -84,8 +85,9 @@ class Database(QueueQueries):
         if self.is_file and not self.file.exists():  # its folder may be anybody's, and keeps its rights
             os.close(files.open_to_keep(self.file))
         self._format, self._workers, self._spent = _tables(None if self.is_file else SCHEMA)
-        with self._told():
+        with ExitStack() as undo, self._told():
             self._engine = _engine(self.url)
+            undo.callback(self._engine.dispose)
             self._prepare()
             self._client = DBOSClient(
                 system_database_url=libpq_url(self.url),
@@ -94,6 +96,7 @@ class Database(QueueQueries):
                 retry_connection_errors=False,
                 system_database_pool_size=2,
             )
+            undo.pop_all()
 
     def _ask(self, query: str, values: Mapping[str, Any]) -> Rows:
         with self._told(), self._engine.begin() as connection:
@@ -108,8 +111,11 @@ class Database(QueueQueries):
 
     def add(self, tasks: Mapping[str, tuple[TaskSpec, Mapping[str, Any]]]) -> set[str]:
         """Put tasks in, all or none: by its id the spec of each and what is written beside it; those that are new."""
-        known = {task.id for task in self.tasks(list(tasks))}
         with self._told(), self._engine.begin() as connection:
+            # one who adds at a time: two who add the same at once would both be told that it is new
+            lock = "BEGIN IMMEDIATE" if self.is_file else f"SELECT pg_advisory_xact_lock({_LOCK + 2})"
+            connection.execute(sa.text(lock))
+            known = {task.id for task in self.tasks(list(tasks))}
             for task_id, (spec, attributes) in tasks.items():
                 options: Any = {
                     "queue_name": WAITING,
@@ -237,9 +243,11 @@ class Database(QueueQueries):
             with self._engine.begin() as connection:
                 connection.execute(sa.delete(self._format))
                 connection.execute(sa.insert(self._format).values(version=FORMAT))
-        except sa_error.ProgrammingError as error:
-            old = f"the queue at {self.name} is older than this Quintet (format {own}.{engine})"
-            raise QueueError(f"{old}, and cannot be changed by this user: {first_line(error)}") from None
+        except (sa_error.ProgrammingError, sa_error.InternalError) as error:
+            found = f"is older than this Quintet (format {own}.{engine}), and this user may not change it"
+            found = found if engine else "has no tables yet, and this user may not make them"
+            owner = f"let the owner of the database run: {program()} queue"
+            raise QueueError(f"the queue at {self.name} {found}: {first_line(error)}; {owner}") from None
 
     def _versions(self) -> tuple[int, int]:
         """The formats of our own tables and of the engine's; 0 for those that are not there."""

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from quintet import files, git
+from quintet import command, files, git
 from quintet.config import Settings
 from quintet.config.load import Loaded
 from quintet.errors import QuintetError
@@ -32,9 +32,12 @@ from quintet.loop.record.journal_file import Journal
 from quintet.loop.record.lock import find_process
 from quintet.loop.record.run_record import RunRecord
 from quintet.loop.record.saved_state import load_project_state, save
+from quintet.loop.record.signals import Interrupted, Signals
 from quintet.loop.record.state_file import decode_state
 from quintet.loop.run.choose_workspace import in_workspace
+from quintet.loop.run.resume import not_resumable_reason
 from quintet.loop.run.work_tree import uncommitted
+from quintet.loop.run.worktree_setup import setup_failure
 from quintet.roles import BY_NAME
 from quintet.setup.stopping import Target, stop
 from quintet.workspace.creating import create
@@ -59,6 +62,8 @@ def main() -> None:
     threading.Thread(target=_watch_slot, args=(order.patience,), daemon=True).start()
     try:
         tell(carry_out(order, tell))
+    except Interrupted:
+        tell(RunHalted(reason="it was stopped before it had begun", was_told=True))
     except QuintetError as error:
         tell(RunHalted(reason=str(error)))
     except OSError as error:
@@ -67,7 +72,8 @@ def main() -> None:
 
 def carry_out(order: Order, tell: Tell) -> RunEnded | RunHalted:
     """Carry the run of a task to its end, or go on with it."""
-    loaded = _in_its_tree(order)
+    with Signals() as signals:
+        loaded = _in_its_tree(order, signals)
     settings = loaded.settings
     tree = settings.workspace.tree
     if process := find_process(tree):
@@ -84,14 +90,16 @@ def carry_out(order: Order, tell: Tell) -> RunEnded | RunHalted:
     return RunHalted(reason=result.reason or "it was stopped before it had begun", was_told=was_told)
 
 
-def _in_its_tree(order: Order) -> Loaded:
+def _in_its_tree(order: Order, signals: Signals) -> Loaded:
     """The settings of the run, in the clone that the slot has made or in a worktree of the local repository."""
     spec = order.spec
     if order.tree:
         tree = Path(order.tree) / spec.folder
-        if order.records:
-            _adopt(Path(order.records), tree)
         loaded = load_task_settings(spec, order.task, order.attempt, tree, order.providers)
+        if order.records:
+            if _adopt(Path(order.records), tree) and loaded.settings.workspace_setup:
+                _set_up_again(loaded.settings, tree, signals)
+            shutil.rmtree(order.records)
         branch = git.run(tree, "symbolic-ref", "--short", "HEAD").text
         settings = replace(loaded.settings, chosen=Workspace(tree, tree, branch), state_file=tree / STATE_FILE)
         return replace(loaded, settings=settings)
@@ -103,10 +111,21 @@ def _in_its_tree(order: Order) -> Loaded:
     return replace(loaded, settings=in_workspace(settings, there.workspace))
 
 
-def _adopt(records: Path, tree: Path) -> None:
-    """Let the run of a checkpoint belong to this machine and this tree, with terminals that are still to be started."""
+def _set_up_again(settings: Settings, tree: Path, signals: Signals) -> None:
+    """Run the setup command in a clone that is new while its run is not: a checkpoint has nothing that git ignores."""
+    line = settings.workspace_setup
+    ended = command.run(line, tree, settings.response_timeout, shield=signals.deferred)
+    if ended.exit_code:
+        raise setup_failure(line, ended)
+
+
+def _adopt(records: Path, tree: Path) -> bool:
+    """Let the run of a checkpoint belong to this machine and this tree, with terminals that are still to be started.
+
+    Whether there is a run to go on with.
+    """
     if not (records / STATE).is_file():
-        return
+        return False
     state = decode_state((records / STATE).read_bytes(), records / STATE)
     record = RunRecord(tree, state.run_id)
     shutil.rmtree(record.folder, ignore_errors=True)
@@ -117,9 +136,10 @@ def _adopt(records: Path, tree: Path) -> None:
             files.make_folder(place.parent)
             files.write(place, path.read_bytes())
     moved = replace(state, wd=str(tree))
-    save(without_terminals(moved) if state.final_status is Status.RUNNING else moved, tree / STATE_FILE, record, "")
+    moved = without_terminals(moved) if state.final_status is Status.RUNNING else moved
+    save(moved, tree / STATE_FILE, record, "")
     record.restore_copies()
-    shutil.rmtree(records)
+    return not not_resumable_reason(moved, tree)
 
 
 def _ended(settings: Settings, order: Order) -> RunEnded | None:

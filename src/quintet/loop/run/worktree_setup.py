@@ -39,5 +39,10 @@ def _run_setup(settings: Settings, store: RunStore) -> None:
     with deferred():
         store.responses.keep_output(_SETUP_FILE, line, ended.exit_code, ended.output)
     if ended.exit_code:
-        last = " / ".join(ended.output.strip().splitlines()[-_SHOWN:])
-        raise RunError(f"the setup command failed (exit code {ended.exit_code}): {line}: {last}")
+        raise setup_failure(line, ended)
+
+
+def setup_failure(line: str, ended: command.Outcome) -> RunError:
+    """That a setup command has failed, with its last lines."""
+    last = " / ".join(ended.output.strip().splitlines()[-_SHOWN:])
+    return RunError(f"the setup command failed (exit code {ended.exit_code}): {line}: {last}")
