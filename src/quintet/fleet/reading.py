@@ -9,7 +9,7 @@ import sqlite3
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, Self
@@ -189,13 +189,13 @@ class QueueReader(QueueQueries):
         if self.is_file and not self.file.exists():
             raise NoQueue(f"there is no queue at {self.name}")
         self._connection, self._errors, self._away = self._connect()
-        if len(self._select(_TABLES_FILE if self.is_file else _TABLES_SERVER)) < 2:  # noqa: PLR2004 - both
-            raise NoQueue(f"there is no queue at {self.name}")
-
-    @property
-    def is_known(self) -> bool:
-        """Whether the tables have the form that this program reads."""
-        return tuple(self._select(_VERSIONS)[0]) == (FORMAT, ENGINE_FORMAT)
+        with ExitStack() as undo:
+            undo.callback(self.close)
+            if len(self._select(_TABLES_FILE if self.is_file else _TABLES_SERVER)) < 2:  # noqa: PLR2004 - both
+                raise NoQueue(f"there is no queue at {self.name}")
+            self.is_known = tuple(self._select(_VERSIONS)[0]) == (FORMAT, ENGINE_FORMAT)
+            """whether the tables have the form that this program reads"""
+            undo.pop_all()
 
     def _connect(self) -> tuple[Any, type[Exception], type[Exception]]:
         """A connection, its errors, and those of them that may pass."""
