@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from tests.chaos.real.leftovers import processes_of, sockets_in
+from tests.fleet.batches_plan import DISK_FULL
 from tests.fleet.batches_scene import Scene
 
 NOBODY: Final = "0"
@@ -18,6 +19,7 @@ SECONDS_TO_END: Final = 60.0
 def judge(scene: Scene) -> Iterator[str]:
     """What is not as it should be after all workers have ended."""
     yield from _ends(scene)
+    yield from _parked(scene)
     yield from _branches(scene)
     is_local = scene.server is None  # there a frozen run is ended before another goes on
     frozen = [] if is_local else [(one.mark, *window) for one in scene.machines for window in one.frozen]
@@ -51,6 +53,12 @@ def _ends(scene: Scene) -> Iterator[str]:
             yield f"{task} has not ended {wanted} times but: {' '.join(turns[task])}"
         if turns[task].count("CANCELLED") != scene.cancelled.get(task, 0):
             yield f"{task} was cancelled {scene.cancelled.get(task, 0)} times by its user: {' '.join(turns[task])}"
+
+
+def _parked(scene: Scene) -> Iterator[str]:
+    """A task waits for its user only where a disk was full or where it was taken over too often."""
+    if not any(fault.kind == DISK_FULL for fault in scene.plan.faults):
+        yield from (f"{task} was parked: {why}" for task, why in scene.parked if "has died or was lost" not in why)
 
 
 def _branches(scene: Scene) -> Iterator[str]:

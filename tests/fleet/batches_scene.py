@@ -105,10 +105,6 @@ FROM SCHEMA.workflow_status task LEFT JOIN SCHEMA.workflow_output found USING (w
 """
 
 
-class CannotBeTried(Exception):  # noqa: N818 - reads as what it says
-    """This machine does not let this fault be made."""
-
-
 def uptime() -> float:
     """The clock of the books."""
     return float(Path("/proc/uptime").read_text(encoding="ascii").split()[0])
@@ -189,6 +185,8 @@ class Scene:
     """the tasks by their ids"""
     cancelled: dict[str, int] = field(default_factory=dict)
     """how often the user has cancelled each task"""
+    parked: list[tuple[str, str]] = field(default_factory=list)
+    """the tasks that waited for the user, each with its reason"""
     said: list[str] = field(default_factory=list)
     begun: float = field(default_factory=time.monotonic)
 
@@ -270,13 +268,16 @@ class Scene:
             path.write_text(text.replace(quintet.__version__, OTHER), encoding="utf-8")
         return folder
 
-    def mount(self, home: Path) -> None:
-        """Give a machine a small disk of its own."""
-        home.mkdir()
+    def mount(self, home: Path) -> bool:
+        """Give a machine a small disk of its own; whether this machine lets us."""
+        home.mkdir(exist_ok=True)
+        if os.path.ismount(home):
+            return True
         command = ["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", str(home)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise CannotBeTried(f"a tmpfs cannot be mounted: {done.stderr.strip()}")
+            self.say(f"a small disk cannot be mounted: {done.stderr.strip()}")
+        return not done.returncode
 
     def end(self) -> None:
         """End what is left, by its id, and let the disks go."""
