@@ -7,6 +7,7 @@ import pytest
 
 from quintet import files
 from quintet.errors import GitError, QueueError
+from quintet.fleet import leftovers
 from quintet.fleet.checkpoint import Clone, Fenced, forget, make_checkpoint, read_records, stale_trees, work_commit
 from quintet.fleet.tasks import Needs, QueuedTask, TaskOutcome, TaskProgress, TaskSpec, TaskStatus
 from quintet.layout import JOURNAL, STATE, record_folder
@@ -155,3 +156,17 @@ def test_clones_that_no_task_needs_any_more_are_found(spec: TaskSpec) -> None:
     tasks = [task(NAME, "here"), task("elsewhere-2", "there"), task("starting-3", "there", "slot desk/1")]
     stale = stale_trees(tasks, "here", ["slot desk/1"])
     assert [path.name for path in stale] == ["elsewhere-2", "ended-1"]
+
+
+def test_a_clone_that_a_slot_uses_is_not_removed_as_a_stale_one(
+    spec: TaskSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine("a", tmp_path, monkeypatch)
+    first, second = opened(spec), opened(spec, keep=True)
+    for clone in (first, second):
+        monkeypatch.setattr("sys.stdin", [f"{clone.top}\n"])
+        leftovers.main()
+        assert (clone.tree / "kept.txt").exists()
+        clone.close()
+    leftovers.main()
+    assert not first.top.exists()

@@ -6,9 +6,11 @@ its task, and does not know it, is refused: this is the second fence, as the dat
 """
 
 import json
+import os
 import secrets
 import shutil
 import tempfile
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from hashlib import sha256
@@ -24,6 +26,9 @@ from quintet.layout import JOURNAL, PROMPT_TEXTS, PROMPTS, SETTINGS, STATE, TMP,
 
 SECONDS: Final = 600.0
 """for a git command that talks to a remote or writes a whole work tree"""
+_DRAFT: Final = ".new"
+"""the end of the name of a clone that is being made"""
+_PAUSE_SECONDS: Final = 0.1
 RECORDS: Final = TMP / "records"
 """where the run's records are in a checkpoint"""
 _KEPT: Final = (STATE, JOURNAL, SETTINGS, "[0-9]*", f"{PROMPT_TEXTS}/*", f"{PROMPTS}/*")
@@ -92,6 +97,7 @@ class Clone:
         self.tree = self.top / spec.folder
         self.tip = ""
         """the checkpoint that has to be in the remote for the next push to be taken"""
+        self._lock = -1
         self._cache = fleet_folder() / "repositories" / f"{sha256(spec.repository.encode()).hexdigest()[:16]}.git"
 
     @property
@@ -107,6 +113,7 @@ class Clone:
 
         `keep`: what is there already is the newest, because this machine had the task last.
         """
+        self._hold()
         self._fetch()
         refs = self._remote_refs()
         if ended := refs.get(self.archive_ref):
@@ -119,6 +126,19 @@ class Clone:
                 self._restore()
         self._claim()
         return None
+
+    def _hold(self) -> None:
+        """Keep this machine from removing the clone as one that nobody needs; wait while it does."""
+        if self._lock < 0:
+            self._lock = open_tree_lock(self.name)
+        while not files.try_lock(self._lock, shared=True):
+            time.sleep(_PAUSE_SECONDS)
+
+    def close(self) -> None:
+        """Let this machine remove the clone when nobody needs it."""
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
 
     def _fetch(self) -> None:
         """Bring the cache of the repository up to date; one process at a time."""
@@ -149,7 +169,7 @@ class Clone:
     def _make(self) -> None:
         """Clone from the cache, without copying what is in it, and begin the branch."""
         files.make_folder(self.top.parent)
-        draft = self.top.with_name(f"{self.name}.new")
+        draft = self.top.with_name(f"{self.name}{_DRAFT}")
         shutil.rmtree(draft, ignore_errors=True)
         words = ("clone", "--quiet", "--shared", "--no-checkout", "--no-tags", str(self._cache), str(draft))
         git.run(self.top.parent, *words, seconds=SECONDS)
@@ -235,9 +255,16 @@ class Clone:
 
     def remove(self) -> None:
         """Remove the clone."""
-        for folder in (self.top, self.top.with_name(f"{self.name}.new")):
+        for folder in (self.top, self.top.with_name(f"{self.name}{_DRAFT}")):
             with suppress(FileNotFoundError):
                 shutil.rmtree(folder)
+
+
+def open_tree_lock(tree: str) -> int:
+    """A handle of the file whose lock the slots have that use a clone, and whoever removes it has alone."""
+    path = fleet_folder() / "tasks" / tree.removesuffix(_DRAFT) / "tree.lock"
+    files.make_folder(path.parent)
+    return files.open_to_keep(path)
 
 
 def stale_trees(tasks: Iterable[QueuedTask], machine: str, own_places: Iterable[str]) -> list[Path]:
@@ -248,7 +275,7 @@ def stale_trees(tasks: Iterable[QueuedTask], machine: str, own_places: Iterable[
     }
     trees = fleet_folder() / "trees"
     found = sorted(trees.iterdir()) if trees.is_dir() else []
-    return [tree for tree in found if tree.name.removesuffix(".new") not in needed]
+    return [tree for tree in found if tree.name.removesuffix(_DRAFT) not in needed]
 
 
 def forget(repository: str, name: str) -> bool:

@@ -103,6 +103,8 @@ class Slot:
                 with suppress(Leave, QuintetError):
                     carrying.park(str(error))
                 os._exit(1)
+            finally:
+                carrying.close()
 
 
 class _Carrying:
@@ -121,6 +123,11 @@ class _Carrying:
         """since when the remote is away, by the monotonic clock"""
         self._spent_before = (0, 0.0)
         self._used_before = (0, 0.0)
+
+    def close(self) -> None:
+        """Let the clone be removed that it may have left."""
+        if self._clone:
+            self._clone.close()
 
     def to_the_end(self) -> TaskOutcome:
         """Prepare the task, and let its run go on until there is a verdict."""
