@@ -1,6 +1,8 @@
 """A task's work in its remote: it comes back whole on another machine, and a late worker can push nothing."""
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from quintet.fleet import leftovers
 from quintet.fleet.checkpoint import Clone, Fenced, forget, make_checkpoint, read_records, stale_trees, work_commit
 from quintet.fleet.tasks import Needs, QueuedTask, TaskOutcome, TaskProgress, TaskSpec, TaskStatus
 from quintet.layout import JOURNAL, STATE, record_folder
+from tests.stub.ordinary import without_root_powers
 from tests.workspace.repositories import sh
 
 RUN = "20260101-000000-abcdef"
@@ -81,6 +84,53 @@ def test_a_checkpoint_comes_back_whole_and_without_what_git_ignores(
     assert sh(second.tree, "git symbolic-ref --short HEAD") == f"quintet/{NAME}"
 
 
+def test_the_files_of_repositories_that_agents_made_are_in_a_checkpoint(
+    spec: TaskSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine("anna", tmp_path, monkeypatch)
+    first = opened(spec)
+    init = "git init --quiet && git config user.name S && git config user.email s@localhost"
+    for folder in ("empty", "fixture", "cloned", "cloned/inner", "taken"):
+        (first.tree / folder).mkdir()
+        (first.tree / folder / "new.txt").write_text(f"{folder}\n")
+        sh(first.tree / folder, "rm new.txt; git init" if folder == "empty" else init)
+    (first.tree / "fixture/.gitignore").write_text("*.log\n")
+    (first.tree / "fixture/test.log").write_text("ignored\n")
+    for folder in ("cloned", "taken"):
+        sh(first.tree / folder, "git add new.txt && git commit --quiet --message New")
+    sh(first.tree, "git add taken kept.txt && git commit --quiet --message Taken")
+    (first.tree / "taken/new.txt").write_text("changed\n")
+    first.push(make_checkpoint(first.top, ""))
+    machine("bert", tmp_path, monkeypatch)
+    second = opened(spec)
+    texts = {str(path.relative_to(second.tree)): path.read_text() for path in second.tree.rglob("*/new.txt")}
+    assert texts == {
+        "fixture/new.txt": "fixture\n",
+        "cloned/new.txt": "cloned\n",
+        "cloned/inner/new.txt": "cloned/inner\n",
+        "taken/new.txt": "changed\n",
+    }
+    assert not (second.tree / "fixture/test.log").exists()
+    second.push(make_checkpoint(second.top, ""))
+
+
+def test_a_file_that_cannot_be_read_is_left_out_and_told(spec: TaskSpec) -> None:
+    clone = opened(spec)
+    (clone.tree / "new.txt").write_text("new\n")
+    (clone.tree / "locked.txt").write_text("of another user\n")
+    (clone.tree / "locked.txt").chmod(0)
+    code = (
+        "import pathlib, sys; from quintet.fleet.checkpoint import make_checkpoint, work_commit; "
+        "top = pathlib.Path(sys.argv[1]); print(make_checkpoint(top, ''), *work_commit(top, 'new'))"
+    )
+    words = [*without_root_powers(), sys.executable, "-c", code, str(clone.top)]
+    said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    checkpoint, commit, left_out = said.split(" ", 2)
+    for made in (checkpoint, commit):
+        assert sh(clone.top, f"git show --name-only --format= {made}") == "new.txt"
+    assert left_out == "error: unable to index file 'locked.txt'\n"
+
+
 def test_a_worker_that_lost_its_task_can_push_neither_checkpoint_nor_result(
     spec: TaskSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,7 +142,7 @@ def test_a_worker_that_lost_its_task_can_push_neither_checkpoint_nor_result(
     with pytest.raises(Fenced):
         late.push(make_checkpoint(late.top, ""))
     (late.tree / "new.txt").write_text("late\n")
-    outcome = TaskOutcome(verdict="PASS", commit=work_commit(late.top, "late"))
+    outcome = TaskOutcome(verdict="PASS", commit=work_commit(late.top, "late")[0])
     with pytest.raises(Fenced):
         late.publish(outcome, late.branch, "")
     owner.push(make_checkpoint(owner.top, ""))
@@ -105,7 +155,8 @@ def test_a_result_is_pushed_once_and_found_by_whoever_takes_the_task_then(
     machine("anna", tmp_path, monkeypatch)
     clone = opened(spec)
     work(clone)
-    commit = work_commit(clone.top, "Quintet: a task")
+    commit, left_out = work_commit(clone.top, "Quintet: a task")
+    assert left_out == ""
     outcome = TaskOutcome(verdict="PASS", branch=clone.branch, commit=commit, run=RUN, tokens=7)
     clone.publish(outcome, clone.branch, make_checkpoint(clone.top, RUN))
     assert refs(spec) == ["refs/heads/main", f"refs/heads/quintet/{NAME}", f"refs/quintet/{NAME}/archive"]

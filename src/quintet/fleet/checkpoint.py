@@ -11,7 +11,7 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -60,21 +60,50 @@ def make_checkpoint(top: Path, run_id: str) -> str:
         return _commit(top, git.run(top, "write-tree", env=index).text, "checkpoint", "HEAD")
 
 
-def work_commit(top: Path, message: str) -> str:
-    """The commit that has all of the work: HEAD, or a new one on it where something is not committed."""
+def work_commit(top: Path, message: str) -> tuple[str, str]:
+    """The commit that has all of the work: HEAD, or a new one on it where something is not committed.
+
+    With it, what git says of files that it could not read and has left out.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        _add_work(top, Path(folder) / "index")
+        left_out = _add_work(top, Path(folder) / "index")
         held = git.run(top, "write-tree", env={"GIT_INDEX_FILE": str(Path(folder) / "index")}).text
     if held == git.run(top, "rev-parse", "HEAD^{tree}").text:
-        return git.run(top, "rev-parse", "HEAD").text
-    return _commit(top, held, message, "HEAD")
+        return git.run(top, "rev-parse", "HEAD").text, left_out
+    return _commit(top, held, message, "HEAD"), left_out
 
 
-def _add_work(top: Path, index: Path) -> None:
-    """Write the work tree to a copy of the index."""
+def _add_work(top: Path, index: Path) -> str:
+    """Write the work tree to a copy of the index; what git says of files that it cannot read."""
     git.copy_index(top, index)
-    env = {"GIT_INDEX_FILE": str(index)}
-    git.run(top, "add", "--all", "--", ":/", f":(exclude,top,glob)**/{TMP}/**", env=env, seconds=SECONDS)
+    return _add_all(top, _git_folder(top), index)
+
+
+def _add_all(folder: Path, git_folder: str, index: Path) -> str:
+    """Write a folder to an index; of repositories in it the files, as no other machine could fetch their commits."""
+    env = {"GIT_INDEX_FILE": str(index), "GIT_DIR": git_folder, "GIT_WORK_TREE": str(folder)}
+    nested = _repositories_in(folder, env)
+    out = (f":(exclude,top,glob)**/{TMP}/**", *(f":(exclude,top,literal){path}" for path in nested))
+    done = git.run(folder, "add", "--all", "--ignore-errors", "--", ".", *out, env=env, seconds=SECONDS, check=False)
+    if done.code not in (0, 1):
+        raise GitError(f"git add in {folder} failed: {done.error}")
+    left_out = [done.error] if done.code else []
+    for number, path in enumerate(nested):
+        own = index.with_name(f"{index.name}-{number}")
+        left_out.append(_add_all(folder / path, git_folder, own))
+        held = git.run(folder, "write-tree", env=env | {"GIT_INDEX_FILE": str(own)}).text
+        git.run(folder, "update-index", "--force-remove", "--", path, env=env)
+        git.run(folder, "read-tree", f"--prefix={path}/", held, env=env)
+    return next(filter(None, left_out), "")
+
+
+def _repositories_in(folder: Path, env: Mapping[str, str]) -> list[str]:
+    """The repositories that were made in a folder, but not its submodules, whose `.git` is a file."""
+    unknown = git.run(folder, "ls-files", "--others", "--exclude-standard", "-z", env=env, seconds=SECONDS).parts
+    known = git.run(folder, "ls-files", "--stage", "-z", env=env, seconds=SECONDS).parts
+    found = [path.removesuffix("/") for path in unknown if path.endswith("/")]
+    found += [line.partition("\t")[2] for line in known if line.startswith("160000 ")]
+    return [path for path in found if (folder / path / ".git").is_dir()]
 
 
 def _git_folder(top: Path) -> str:

@@ -20,7 +20,7 @@ from typing import Final
 from quintet import command, files, git
 from quintet.config import Settings
 from quintet.config.load import Loaded
-from quintet.errors import QuintetError
+from quintet.errors import GitError, QuintetError
 from quintet.execute import RunSpec, execute
 from quintet.fleet.checkpoint import make_checkpoint
 from quintet.fleet.messages import CheckpointMade, Moved, Order, RunEnded, RunHalted
@@ -196,8 +196,12 @@ class _Listener:
         self._tell(self._moved)
 
     def _checkpoint(self) -> None:
-        if self._order.makes_checkpoints:
+        if not self._order.makes_checkpoints:
+            return
+        try:
             self._tell(CheckpointMade(commit=make_checkpoint(Path(self._order.tree), self._moved.run)))
+        except GitError as error:  # the run itself can go on; a takeover begins at an earlier one
+            print(f"there is no checkpoint: {error}", file=sys.stderr)
 
     def _limit_reached(self, until: str, text: str) -> None:
         """Stop the run at a usage limit that lasts: the slot is for others meanwhile."""

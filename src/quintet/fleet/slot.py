@@ -363,8 +363,9 @@ class _Carrying:
         branch = clone.branch if ended.verdict == "PASS" else f"quintet/failed/{clone.name}"
         if ended.verdict != "PASS" and not self._spec.settings.get("queue", {}).get("push_failed", False):
             branch = ""
-        commit = work_commit(clone.top, f"Quintet: {task.title[:72]}")
-        outcome = outcome.model_copy(update={"branch": branch, "commit": commit, "reason": ""})
+        commit, left_out = work_commit(clone.top, f"Quintet: {task.title[:72]}")
+        reason = f"not all of its work is in the branch: {left_out}" if left_out else ""
+        outcome = outcome.model_copy(update={"branch": branch, "commit": commit, "reason": reason})
         self._push_result(clone, outcome, branch, sealed)
         clone.remove()
         return outcome
