@@ -10,9 +10,14 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
+from quintet.fleet.add import Wish
+from quintet.fleet.choosing import Worker
 from quintet.roles import ANALYST, PEER_ANALYST, ROLES, TESTER
+from tests.fleet.rig import fleet
 from tests.stub.replies import ANALYST_SUMMARY
+from tests.watch.events import failed_run, write
 from tests.watch.scripted import DEADLINE, Scripted, scripted, story, turns
+from tests.watch.test_pages import RUN
 
 pytestmark = pytest.mark.browser
 
@@ -307,3 +312,32 @@ def test_on_a_phone_a_run_is_approved_with_two_taps_from_its_link(page: Page) ->
         assert process.wait(DEADLINE) == 0
         expect(page.locator("#headline")).to_contain_text("PASS", timeout=PATIENCE)
         expect(page.locator("#actions")).not_to_be_visible()
+
+
+def test_the_queue_with_every_machine_and_the_way_to_a_run(page: Page) -> None:
+    with fleet() as queue:
+        waiting, failed = queue.add("a", Wish(labels=("gpu",))), queue.add("b")
+        write(queue.project.wd / ".tmp" / RUN, failed_run())
+        queue.database.note(failed, title=ATTACK_LINE, progress={"run": RUN})
+        queue.database.cancel(failed)
+        queue.database.beat(Worker(name="anna", slots=2, providers={"scripted": ""}))
+        board = queue.project.start("dashboard", "--port", "0", **queue.settings)
+        page.goto(_told(board))
+        page.get_by_role("link", name="Queue").click()
+        expect(page.locator("#headline")).to_have_text("1 waiting", timeout=PATIENCE)
+        expect(page.locator("#waiting")).to_contain_text("a worker with label gpu")
+        expect(page.locator(f"#waiting [data-task='{waiting}']")).not_to_have_attribute("href", re.compile("."))
+        expect(page.locator("#machines")).to_contain_text("anna")
+        expect(page.locator("#ended")).to_contain_text(ATTACK_LINE)
+        assert page.evaluate("window.attacked") is None
+        page.set_viewport_size({"width": 420, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") == 420
+
+        # what changes in the database shows by itself
+        queue.database.note(waiting, parked="usage limit", parked_until=0)
+        expect(page.locator("#parked")).to_contain_text("usage limit", timeout=PATIENCE)
+        expect(page.locator("#waiting")).to_be_hidden()
+
+        page.locator(f"[data-task='{failed}']").click()
+        expect(page.locator("#headline")).to_have_text("FAIL after round 1", timeout=PATIENCE)
+        expect(page.locator("[data-turn]")).to_have_count(4)

@@ -167,10 +167,10 @@ def test_every_file_of_the_page_has_the_policy_and_needs_nothing_from_outside(cl
         assert "unsafe-eval" not in answer.headers["content-security-policy"]
         if "xterm" not in path and not path.endswith(".svg"):
             assert "//" not in answer.text.replace("// ", "").replace("http://www.w3.org/2000/svg", ""), path
-    script = client.get("/static/dashboard.js").text
-    assert not [
-        word for word in ("innerHTML =", "outerHTML", "insertAdjacentHTML", "eval(", "document.write") if word in script
-    ]
+    for name in ("common", "dashboard", "queue"):
+        script = client.get(f"/static/{name}.js").text
+        harmful = ("innerHTML =", "outerHTML", "insertAdjacentHTML", "eval(", "document.write")
+        assert not [word for word in harmful if word in script], name
 
 
 def test_a_journal_that_grows_is_told(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

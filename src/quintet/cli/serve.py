@@ -1,15 +1,17 @@
 """`quintet serve` and `quintet dashboard`: the commands that answer over HTTP until they are interrupted."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Final
 
 import click
 
+from quintet.config import load_settings
 from quintet.server.http.dashboard_server import serve_dashboard
 from quintet.server.http.serve import Served, serve
 from quintet.setup.dashboard_control import ControlRoutes
-from quintet.watch.dashboard.routes import DashboardRoutes
+from quintet.watch.dashboard.routes import DashboardRoutes, QueueView
 
 OPEN_TO_ALL: Final = "no token: every user of this machine can start programs as you through this server"
 SECRET: Final = "The address contains a secret: keep it to yourself. Ctrl-C ends it."
@@ -17,9 +19,16 @@ SECRET: Final = "The address contains a secret: keep it to yourself. Ctrl-C ends
 
 def dashboard(wd: Path, port: int, control: bool) -> None:
     """Serve the dashboard of a project."""
-    pages = (ControlRoutes if control else DashboardRoutes)(lambda: [wd])
+    pages = (ControlRoutes if control else DashboardRoutes)(lambda: [wd], open_queue=lambda: _queue_of(wd))
     acts = "\nWho opens it can approve, send back, pause and stop runs." if control else ""
     serve_dashboard(pages, port, lambda url: click.echo(f"The dashboard is at {url}{acts}\n{SECRET}"), can_act=control)
+
+
+def _queue_of(wd: Path) -> QueueView:
+    """The queue that the settings of a project name."""
+    from quintet.fleet.queue_page import QueuePage  # noqa: PLC0415 - only for those who look at it
+
+    return QueuePage(load_settings(None, os.environ, {"wd": str(wd)}, Path.cwd()).settings)
 
 
 def serve_all(host: str, port: int, no_token: bool) -> None:

@@ -8,6 +8,7 @@ import re
 import sqlite3
 import time
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
@@ -52,6 +53,10 @@ _OLDEST_FIRST: Final = " ORDER BY task.created_at"
 _NOT_ENDED: Final = " AND task.status IN ('ENQUEUED', 'DELAYED', 'PENDING')"
 _NEWEST_ENDED: Final = """ AND task.status NOT IN ('ENQUEUED', 'DELAYED', 'PENDING')
 ORDER BY COALESCE(task.completed_at, task.updated_at) DESC LIMIT :most"""
+_NUMBERS: Final = """
+SELECT task.status, COALESCE(ended.output, task.output) LIKE :passed, COUNT(*) FROM dbos.workflow_status AS task
+LEFT JOIN dbos.workflow_output AS ended ON ended.workflow_uuid = task.workflow_uuid
+WHERE task.name = 'quintet.task' AND task.status NOT IN ('ENQUEUED', 'DELAYED', 'PENDING') GROUP BY 1, 2"""
 _IDS: Final = "SELECT workflow_uuid FROM dbos.workflow_status WHERE name = 'quintet.task' ORDER BY created_at"
 _WAITING: Final = "SELECT 1 FROM dbos.workflow_status WHERE status = 'ENQUEUED' AND queue_name = :queue LIMIT 1"
 _SPEC: Final = """
@@ -139,6 +144,14 @@ class QueueQueries(ABC):
     def ids(self) -> list[str]:
         """The names of all tasks, the oldest first."""
         return [str(name) for (name,) in self._select(_IDS)]
+
+    def numbers(self) -> dict[str, int]:
+        """How many tasks have passed, have failed and were cancelled, without reading them."""
+        found: Counter[str] = Counter()
+        for status, passed, number in self._select(_NUMBERS, passed='%"verdict":"PASS"%'):
+            outcome = TaskOutcome(verdict="PASS") if passed else None
+            found[str(_status(status, outcome, is_parked=False))] += number
+        return dict(found)
 
     def is_waiting(self) -> bool:
         """Whether some task has no slot; cheap enough to be asked every second."""

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from quintet.roles import BY_NAME
 from quintet.server.http.access import CONTROL
 from quintet.setup import people, stopping
-from quintet.watch.dashboard.routes import DashboardRoutes
+from quintet.watch.dashboard.routes import DashboardRoutes, QueueView
 
 
 class PageRequest(BaseModel):
@@ -28,8 +28,10 @@ class ControlRoutes(DashboardRoutes):
 
     can_act = True
 
-    def __init__(self, projects: Callable[[], Iterable[Path]]) -> None:
-        super().__init__(projects)
+    def __init__(
+        self, projects: Callable[[], Iterable[Path]], *, open_queue: Callable[[], QueueView] | None = None
+    ) -> None:
+        super().__init__(projects, open_queue=open_queue)
         self.router.add_api_route(f"{CONTROL}runs/{{run_id}}", self.act, methods=["POST"])
 
     def act(self, run_id: str, request: Annotated[PageRequest, Body()]) -> dict[str, list[str]]:

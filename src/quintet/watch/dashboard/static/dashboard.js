@@ -1,77 +1,27 @@
 "use strict";
 // The dashboard. Whatever agents wrote reaches the page as text nodes only; there is no innerHTML in this file.
 
-const $ = (id) => document.getElementById(id);
-/** A role as people read it, with a capital to begin with. */
-const named = (role) => role[0].toUpperCase() + role.slice(1).replaceAll("_", " ");
 const TABS = [["reply", "Response"], ["actions", "What it did"], ["output", "Output of the checks"], ["prompt", "Prompt as sent"], ["left", "Left out of the prompt"]];
 const TIMELINE_MILLISECONDS = 3000;
+const ELSEWHERE_MILLISECONDS = 10000; // the server asks the remote no more often
 const STATUS_CLASSES = { PASS: "good", FAIL: "bad", STOPPED: "again", GONE: "again" };
 const view = {
-  run: null, wanted: "latest", chosen: -1, tab: "reply", sheet: null, terminal: "", follow: true,
+  run: null, wanted: "latest", task: "", chosen: -1, tab: "reply", sheet: null, terminal: "", follow: true,
   statuses: {}, screens: {}, timeline: null, diff: { key: "", text: "", folds: {} }, skew: 0, stamp: {}, lasting: true, program: "quintet", control: false, lost: 0,
 };
 
 // -- small things
 
-function h(tag, attributes, ...children) {
-  const node = tag.startsWith("svg:") ? document.createElementNS("http://www.w3.org/2000/svg", tag.slice(4)) : document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes || {})) {
-    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else if (value !== null && value !== undefined && value !== false) node.setAttribute(name, value === true ? "" : String(value));
-  }
-  node.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== ""));
-  return node;
-}
 /** The time; it stands still while the server does not answer. */
 const now = () => (view.lost || Date.now() / 1000) + view.skew;
 /** How long a turn has taken, without the time in which the run was stopped. */
 const worked = (turn) => turn.seconds + (turn.taken === null && view.run.status === "RUNNING" ? Math.max(now() - view.run.ended, 0) : 0);
-const two = (number) => String(number).padStart(2, "0");
-function clock(seconds) {
-  const s = Math.max(Math.round(seconds), 0);
-  return s < 3600 ? `${Math.floor(s / 60)}:${two(s % 60)}` : `${Math.floor(s / 3600)}:${two(Math.floor((s % 3600) / 60))}:${two(s % 60)}`;
-}
-function duration(seconds) {
-  const s = Math.max(Math.round(seconds), 0);
-  if (s < 60) return `${s} s`;
-  return s < 3600 ? `${Math.floor(s / 60)} min ${two(s % 60)} s` : `${Math.floor(s / 3600)} h ${two(Math.floor((s % 3600) / 60))} min`;
-}
-function count(number) {
-  for (const [size, letter] of [[1e6, "M"], [1e3, "k"]]) if (number >= size) return `${(number / size).toFixed(number / size >= 10 ? 0 : 1)}${letter}`;
-  return String(number);
-}
-const money = (cost) => (cost >= 1 ? cost.toFixed(2) : cost.toFixed(4));
-const hour = (seconds) => new Date(seconds * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
 const verdictClass = (turn) => (turn.verdict ? turn.verdict.kind : "");
 
-// -- the server: the token comes in the address's fragment, which no log sees, and leaves it at once
+// -- the server
 
-// a link from a notification names a run and opens a page of its own, which finds the token that an earlier one has kept
-
-const given = new URLSearchParams(location.hash.slice(1));
 if (given.get("run")) view.wanted = given.get("run");
-if (given.get("token")) for (const kept of [sessionStorage, localStorage]) kept.setItem("quintet-token", given.get("token"));
-if (location.hash.length > 1 && (given.has("token") || given.has("run"))) history.replaceState(null, "", location.pathname);
-function headers(more) {
-  const token = sessionStorage.getItem("quintet-token") || localStorage.getItem("quintet-token");
-  return token ? { Authorization: `Bearer ${token}`, ...more } : { ...more };
-}
-async function get(path) {
-  const answer = await fetch(path, { headers: headers(), cache: "no-store" });
-  if (answer.status === 401) notice(["This page needs its token: open the address that ", code("quintet dashboard"), " prints."]);
-  if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
-  return answer.json();
-}
-/** Paragraphs of text and code, above everything else. */
-function notice(...lines) {
-  const parts = lines.map((line) => h("p", {}, line.map((part) => (typeof part === "string" ? part : part.code ? h("code", {}, part.text) : part.text))));
-  if ($("notice").textContent === parts.map((part) => part.textContent).join("")) return; // said already, aloud to some
-  $("notice").replaceChildren(...parts);
-  $("notice").hidden = !lines.length;
-}
-const code = (text) => ({ code: true, text });
-const linked = (state, words) => Object.assign($("link"), { className: `link ${state}`, textContent: words });
+if (given.get("task")) view.task = given.get("task");
 async function listen() {
   let pause = 500, last = "";
   for (;;) {
@@ -116,8 +66,9 @@ function later(name, work, milliseconds) {
 
 async function load() {
   try {
+    if (view.task && !(await findTask())) return;
     const wanted = view.wanted, list = await get("/watch/runs");
-    if (!list.runs.length) { $("headline").textContent = "No run yet"; $("task").textContent = `Start one with ${list.program} run in ${list.projects.join(", ")}`; return; }
+    if (!list.runs.length && !view.task) { $("headline").textContent = "No run yet"; $("task").textContent = `Start one with ${list.program} run in ${list.projects.join(", ")}`; return; }
     const run = await get(`/watch/runs/${encodeURIComponent(wanted)}`);
     if (wanted !== view.wanted) return;
     const other = !view.run || view.run.id !== run.id;
@@ -128,8 +79,19 @@ async function load() {
     draw(); drawRuns(list.runs);
     if (other || view.chosen < 0) choose(newest(run));
     else refresh();
+    if (run.elsewhere && run.status === "RUNNING") later("load", load, ELSEWHERE_MILLISECONDS);
     for (const { id } of Object.values(run.terminals)) if (other || !(id in view.statuses)) askStatus(id);
   } catch (error) { console.debug(String(error)); }
+}
+/** Find the run of the task that the page is about; the server brings a copy of it, where it is on another machine. */
+async function findTask() {
+  const answer = await fetch(`/watch/queue/${encodeURIComponent(view.task)}`, { headers: headers(), cache: "no-store" });
+  const found = await answer.json();
+  if (answer.ok) { view.wanted = found.run; return true; }
+  [$("headline").textContent, $("task").textContent] = ["No run yet", view.task];
+  notice([String(found.detail)]);
+  later("load", load, ELSEWHERE_MILLISECONDS);
+  return false;
 }
 const newest = (run) => Math.max(run.handoffs.map((turn) => turn.taken !== null).lastIndexOf(true), 0);
 async function askStatus(id) {
@@ -155,6 +117,7 @@ function drawNotice() {
   if (view.lost && view.lasting) notice(["The server of this page does not answer, so the page may be out of date. Start it again, and the page reconnects: ", board]);
   else if (view.lost) notice(["This page came from the run's own server, which has ended: the run has ended, or was resumed with another server. The page may be out of date."],
     ["All runs, at a permanent address: ", board]);
+  else if (run.elsewhere) notice([`This run is on ${run.elsewhere}. The page shows what its last checkpoint says.`]);
   else if (run.asking && run.status === "RUNNING") notice([`The ${named(run.asking).toLowerCase()} asks for permission. Answer it in its terminal: `, code(`${view.program} attach ${run.asking}`)]);
   else if (run.waiting && run.status === "RUNNING") notice([run.waiting]);
   else notice(...run.advice);
@@ -243,13 +206,6 @@ function drawPipeline() {
         h("span", { class: "numbers" }, h("span", { class: "time" }, time), h("span", {}, tokens ? `${count(tokens)} tokens` : ""))));
   }));
 }
-/** Replace the children, and leave the keyboard's focus where it was. */
-function fill(parent, children) {
-  const place = [...parent.querySelectorAll("button, [tabindex]")].indexOf(document.activeElement);
-  parent.replaceChildren(...children);
-  if (place >= 0) [...parent.querySelectorAll("button, [tabindex]")][place]?.focus({ preventScroll: true });
-}
-
 // -- the timeline: drawn by the server, the same as in the report; here its turns can be chosen
 
 async function loadTimeline() {
@@ -304,12 +260,12 @@ function drawTerminals() {
   fill($("terminal-tabs"), [...run.roles.map((role, number) => tab(role.name, named(role.name), number + 1)), tab("all", "All five", 0)]);
   $("follow").setAttribute("aria-pressed", String(view.follow));
   $("screens").className = `screens${view.terminal === "all" ? " all" : ""}`;
-  const key = `${run.id} ${names.map((name) => `${name} ${run.terminals[name].id}`).join(" ")}`;
+  const key = `${run.id} ${run.elsewhere} ${names.map((name) => `${name} ${run.terminals[name].id}`).join(" ")}`;
   if ($("screens").dataset.key === key) return;
   $("screens").dataset.key = key;
   for (const screen of Object.values(view.screens)) screen.terminal.dispose();
   view.screens = {};
-  $("screens").replaceChildren(...(names.length ? names.map((name) => screenFor(name)) : [h("div", { class: "screen empty" }, "The terminals of this run have ended.")]));
+  $("screens").replaceChildren(...(names.length ? names.map((name) => screenFor(name)) : [h("div", { class: "screen empty" }, run.elsewhere ? `The terminals of this run are on ${run.elsewhere}.` : "The terminals of this run have ended.")]));
   for (const name of names) fetchScreen(run.terminals[name].id, true);
 }
 function screenFor(name) {
@@ -399,7 +355,6 @@ function read(tab) {
 
 // -- the diff: asked for when a turn has ended; the lines of a file are drawn when it is unfolded
 
-const plural = (number, noun) => `${number.toLocaleString()} ${noun}${number === 1 ? "" : "s"}`;
 async function loadDiff() {
   const run = view.run, key = `${run.id} ${run.status} ${run.handoffs.filter((turn) => turn.taken !== null).length}`;
   if (view.diff.key === key) return;
@@ -445,7 +400,7 @@ function drawTokens() {
 }
 function drawRuns(runs) {
   fill($("runs"), runs.map((run) => h("tr", { class: view.run && run.id === view.run.id ? "chosen" : "" },
-    h("td", {}, h("button", { type: "button", "data-run": run.id, onclick: () => { view.wanted = run.id; load(); scrollTo({ top: 0 }); } }, run.id)),
+    h("td", {}, h("button", { type: "button", "data-run": run.id, onclick: () => { [view.wanted, view.task] = [run.id, ""]; load(); scrollTo({ top: 0 }); } }, run.id)),
     h("td", { class: STATUS_CLASSES[run.status] || "" }, run.headline), h("td", { title: run.title }, run.title), h("td", {}, duration(run.seconds)),
     h("td", {}, run.rounds), h("td", {}, run.tokens === null ? "" : count(run.tokens)))));
 }
