@@ -88,6 +88,12 @@ class _FaultsUnderWay:
             else:
                 self._scene.said.pop()
 
+    def mend_all(self) -> None:
+        """Let a batch that has gone wrong be judged with everything in its place."""
+        for _, _, mend in self._broken:
+            with suppress(AssertionError):
+                mend()
+
     def _is_free(self, fault: Fault) -> bool:
         """Whether nothing else is broken in the same place."""
         if fault.kind in kinds.ON_A_MACHINE:
@@ -132,17 +138,20 @@ def _break_and_mend(scene: Scene, outcome: BatchOutcome) -> None:
     for machine in scene.machines:
         machine.start()
     next_look, ended = 0.0, False
-    while not ended or not under.is_over:
-        if (now_steps := len(scene.lines("work"))) != steps:
-            steps, moved = now_steps, time.monotonic()
-        under.turn(steps)
-        if time.monotonic() >= next_look and not under.keeps_users_away():
-            next_look = time.monotonic() + LOOK_SECONDS
-            ended = _look(scene, may_retry=not under.is_broken(kinds.DISK_FULL))
-            _restart(scene, under)
-        if time.monotonic() - moved > STUCK_LEASES * scene.plan.lease:
-            raise AssertionError(f"nothing has moved for {STUCK_LEASES * scene.plan.lease:.0f} s")
-        time.sleep(0.05)
+    try:
+        while not ended or not under.is_over:
+            if (now_steps := len(scene.lines("work"))) != steps:
+                steps, moved = now_steps, time.monotonic()
+            under.turn(steps)
+            if time.monotonic() >= next_look and not under.keeps_users_away():
+                next_look = time.monotonic() + LOOK_SECONDS
+                ended = _look(scene, may_retry=not under.is_broken(kinds.DISK_FULL))
+                _restart(scene, under)
+            if time.monotonic() - moved > STUCK_LEASES * scene.plan.lease:
+                raise AssertionError(f"nothing has moved for {STUCK_LEASES * scene.plan.lease:.0f} s")
+            time.sleep(0.05)
+    finally:
+        under.mend_all()
     outcome.not_tried = impossible + under.waiting
 
 
