@@ -53,8 +53,13 @@ class GitResult:
 
     code: int
     out: bytes
-    error: str
-    """its last line on standard error"""
+    said: str
+    """its standard error"""
+
+    @property
+    def error(self) -> str:
+        """Its last line on standard error."""
+        return next(reversed(self.said.strip().splitlines()), "") or f"exit code {self.code}"
 
     @property
     def text(self) -> str:
@@ -97,7 +102,7 @@ def run(
             raise GitError(f"git cannot be run in {folder}: {error.strerror}") from error
         except subprocess.TimeoutExpired as error:
             raise GitError(f"git {arguments[0]} in {folder} did not end within {seconds:.0f} s") from error
-        result = GitResult(code, _content(out), _last_line(_content(err)) or f"exit code {code}")
+        result = GitResult(code, _content(out), _content(err).decode("utf-8", "replace"))
     if check and result.code:
         raise GitError(f"git {arguments[0]} in {folder} failed: {result.error}")
     return result
@@ -155,10 +160,6 @@ def is_hash(text: str) -> bool:
 def _content(file: IO[bytes]) -> bytes:
     file.seek(0)
     return file.read()
-
-
-def _last_line(text: bytes) -> str:
-    return next(reversed(text.decode("utf-8", "replace").strip().splitlines()), "")
 
 
 def _inherited() -> dict[str, str]:

@@ -153,13 +153,15 @@ def test_a_database_that_is_away_stops_no_task_for_good(queue: Fleet, server: Po
 
 def test_a_remote_that_refuses_a_push_parks_the_task_with_its_reason(queue: Fleet) -> None:
     hook = queue.project.root / "remote.git/hooks/pre-receive"
-    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.write_text("#!/bin/sh\necho too large\nexit 1\n")
     hook.chmod(0o755)
     task = queue.add("a")
     queue.machine("anna")
-    queue.until_status(task, TaskStatus.PARKED)
-    assert "cannot be pushed to: [remote rejected] (pre-receive hook declined)" in queue.listed()[task]["reason"]
+    assert queue.until_status(task, TaskStatus.PARKED).parked_until == 0
+    reason = "cannot be pushed to: [remote rejected] (pre-receive hook declined): too large"
+    assert reason in queue.listed()[task]["reason"]
     hook.unlink()
+    queue.queue("retry", task)
     check_passed(queue, task)
 
 

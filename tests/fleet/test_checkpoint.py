@@ -1,5 +1,6 @@
 """A task's work in its remote: it comes back whole on another machine, and a late worker can push nothing."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -10,7 +11,16 @@ import pytest
 from quintet import files
 from quintet.errors import GitError, QueueError
 from quintet.fleet import leftovers
-from quintet.fleet.checkpoint import Clone, Fenced, forget, make_checkpoint, read_records, stale_trees, work_commit
+from quintet.fleet.checkpoint import (
+    Clone,
+    Fenced,
+    Refused,
+    forget,
+    make_checkpoint,
+    read_records,
+    stale_trees,
+    work_commit,
+)
 from quintet.fleet.tasks import Needs, QueuedTask, TaskOutcome, TaskProgress, TaskSpec, TaskStatus
 from quintet.layout import JOURNAL, STATE, record_folder
 from tests.stub.ordinary import without_root_powers
@@ -183,8 +193,102 @@ def test_what_the_remote_lacks_or_refuses_is_one_line(spec: TaskSpec) -> None:
     shutil.move(spec.repository, f"{spec.repository}.away")
     with pytest.raises(GitError, match="cannot be pushed to"):
         clone.push(make_checkpoint(clone.top, ""))
-    with pytest.raises(QueueError, match="cannot be read"):
+    with pytest.raises(GitError, match="cannot be read"):
         opened(spec)
+
+
+def test_a_remote_that_refuses_a_push_is_quoted(spec: TaskSpec) -> None:
+    clone = opened(spec)
+    hook = Path(spec.repository) / "hooks/update"
+    hook.write_text("#!/bin/sh\necho 'File big.bin is 123 MB'\necho 'See the manual' >&2\nexit 1\n")
+    hook.chmod(0o755)
+    with pytest.raises(Refused, match=r": \[remote rejected\] \(hook declined\): File big.bin is 123 MB / See the man"):
+        clone.push(make_checkpoint(clone.top, ""))
+    hook.unlink()
+    clone.push(make_checkpoint(clone.top, ""))
+
+
+def lose_answer(spec: TaskSpec, ref: str) -> None:
+    """Let the remote take the next push of a ref, and end before it says so."""
+    hook = Path(spec.repository) / "hooks/reference-transaction"
+    hook.write_text(f'#!/bin/sh\ngrep -q "{ref}$" && [ "$1" = committed ] && rm "$0" && kill -9 $PPID\nexit 0\n')
+    hook.chmod(0o755)
+
+
+def test_a_push_whose_answer_was_lost_counts_as_done(spec: TaskSpec) -> None:
+    clone = opened(spec)
+    checkpoint = make_checkpoint(clone.top, "")
+    lose_answer(spec, clone.state_ref)
+    with pytest.raises(GitError, match="cannot be pushed to"):
+        clone.push(checkpoint)
+    clone.push(checkpoint)
+    lose_answer(spec, clone.state_ref)
+    (clone.tree / "new.txt").write_text("new\n")
+    with pytest.raises(GitError, match="cannot be pushed to"):
+        clone.push(make_checkpoint(clone.top, ""))
+    clone = opened(spec, keep=True)
+    assert (clone.tree / "new.txt").exists()
+    lose_answer(spec, clone.state_ref)
+    with pytest.raises(GitError, match="cannot be pushed to"):
+        clone.push(make_checkpoint(clone.top, ""))
+    (clone.tree / "new.txt").write_text("newer\n")
+    clone.push(make_checkpoint(clone.top, ""))
+    outcome = TaskOutcome(verdict="PASS", branch=clone.branch, commit=spec.base)
+    lose_answer(spec, clone.archive_ref)
+    with pytest.raises(GitError, match="cannot be pushed to"):
+        clone.publish(outcome, clone.branch, "")
+    clone.publish(outcome, clone.branch, "")
+    assert Clone(spec, NAME, 1).open(keep=True) == outcome
+
+
+def test_a_clone_is_not_kept_after_another_machine_has_pushed(
+    spec: TaskSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine("anna", tmp_path, monkeypatch)
+    (opened(spec).tree / "new.txt").write_text("of anna\n")
+    machine("bert", tmp_path, monkeypatch)
+    second = opened(spec)
+    (second.tree / "new.txt").write_text("of bert\n")
+    second.push(make_checkpoint(second.top, ""))
+    machine("anna", tmp_path, monkeypatch)
+    assert (opened(spec, keep=True).tree / "new.txt").read_text() == "of bert\n"
+
+
+def test_agents_may_change_the_remotes_of_the_clone(spec: TaskSpec) -> None:
+    clone = opened(spec)
+    sh(clone.top, "git remote set-url origin /nowhere")
+    clone.push(make_checkpoint(clone.top, ""))
+    sh(clone.top, "git remote remove origin")
+    clone.publish(TaskOutcome(verdict="PASS", commit=spec.base), clone.branch, "")
+    assert f"refs/heads/quintet/{NAME}" in refs(spec)
+
+
+def test_a_branch_that_became_a_folder_of_branches_can_be_fetched(spec: TaskSpec, tmp_path: Path) -> None:
+    wd = tmp_path / "shop"
+    sh(wd, "git push --quiet ../remote.git main:refs/heads/feature")
+    opened(spec)
+    sh(wd, "git commit --quiet --allow-empty --message More && git push --quiet ../remote.git :feature")
+    sh(wd, "git push --quiet ../remote.git main:refs/heads/feature/x main")
+    opened(spec.model_copy(update={"base": sh(wd, "git rev-parse HEAD")}))
+
+
+def test_a_clone_that_cannot_be_removed_is_out_of_the_way(spec: TaskSpec) -> None:
+    clone = opened(spec)
+    for name in ("modules", "docker"):
+        (clone.tree / name).mkdir()
+        (clone.tree / name / "file").write_text("protected\n")
+    (clone.tree / "modules").chmod(0o555)
+    if os.geteuid() == 0:
+        os.chown(clone.tree / "docker", 12345, 12345)
+    code = (
+        "import sys; from quintet.fleet.checkpoint import Clone; from quintet.fleet.tasks import TaskSpec; "
+        f"Clone(TaskSpec.model_validate_json(sys.argv[1]), '{NAME}', 1).remove()"
+    )
+    words = [*without_root_powers(), sys.executable, "-c", code, spec.model_dump_json()]
+    subprocess.run(words, check=True)
+    left = [path.name for path in clone.top.parent.rglob("*") if path.is_file()]
+    assert left == (["file"] if os.geteuid() == 0 else [])
+    assert opened(spec).tree.is_dir()
 
 
 def test_clones_that_no_task_needs_any_more_are_found(spec: TaskSpec) -> None:

@@ -7,15 +7,17 @@ its task, and does not know it, is refused: this is the second fence, as the dat
 
 import json
 import os
+import re
 import secrets
 import shutil
+import stat
 import tempfile
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 from pydantic import ValidationError
 
@@ -23,12 +25,19 @@ from quintet import files, git
 from quintet.errors import GitError, QueueError
 from quintet.fleet.tasks import QueuedTask, TaskOutcome, TaskSpec, attempt_name, branch_of
 from quintet.layout import JOURNAL, PROMPT_TEXTS, PROMPTS, SETTINGS, STATE, TMP, fleet_folder, record_folder
+from quintet.prose import printable
 
 SECONDS: Final = 600.0
 """for a git command that talks to a remote or writes a whole work tree"""
+_REFUSED: Final = re.compile(r"\[remote rejected\].*(declined|denied|prohibited|not allowed)")
+"""how a remote refuses what it would refuse again; all else may pass: a lock, a full disk, an error within it"""
+_REMOVED: Final = ".old"
+_PUSHED: Final = "refs/quintet/pushed"
+_TRIED: Final = "refs/quintet/tried"
 _DRAFT: Final = ".new"
 """the end of the name of a clone that is being made"""
 _PAUSE_SECONDS: Final = 0.1
+_LONGEST_ANSWER: Final = 500
 RECORDS: Final = TMP / "records"
 """where the run's records are in a checkpoint"""
 _KEPT: Final = (STATE, JOURNAL, SETTINGS, "[0-9]*", f"{PROMPT_TEXTS}/*", f"{PROMPTS}/*")
@@ -43,6 +52,10 @@ _NOBODY: Final = {
 
 class Fenced(QueueError):  # noqa: N818 - reads as what happened
     """The remote has refused a push, because another worker has the task by now."""
+
+
+class Refused(GitError):  # noqa: N818 - reads as what happened
+    """The remote does not take what was pushed, and will not take it later."""
 
 
 def make_checkpoint(top: Path, run_id: str) -> str:
@@ -126,6 +139,8 @@ class Clone:
         self.tree = self.top / spec.folder
         self.tip = ""
         """the checkpoint that has to be in the remote for the next push to be taken"""
+        self._tried = set[str]()
+        """what this process has pushed, also where the answer did not come"""
         self._lock = -1
         self._cache = fleet_folder() / "repositories" / f"{sha256(spec.repository.encode()).hexdigest()[:16]}.git"
 
@@ -140,7 +155,7 @@ class Clone:
     def open(self, *, keep: bool) -> TaskOutcome | None:
         """Make the clone ready, at the last checkpoint; the outcome where the task has ended already.
 
-        `keep`: what is there already is the newest, because this machine had the task last.
+        `keep`: this machine had the task last. What is there already is the newest, unless another machine has pushed.
         """
         self._hold()
         self._fetch()
@@ -148,13 +163,19 @@ class Clone:
         if ended := refs.get(self.archive_ref):
             return self._read_outcome(ended)
         self.tip = refs.get(self.state_ref, "")
-        if not (keep and (self.top / ".git").is_dir()):
+        if not (keep and self._is_newest()):
             self.remove()
             self._make()
             if self.tip:
                 self._restore()
         self._claim()
         return None
+
+    def _is_newest(self) -> bool:
+        """Whether the remote has of this task what this clone has pushed last, as far as it got an answer."""
+        if not (self.top / ".git").is_dir():
+            return False
+        return self.tip in [git.answer(self.top, "rev-parse", "--verify", ref) or "" for ref in (_PUSHED, _TRIED)]
 
     def _hold(self) -> None:
         """Keep this machine from removing the clone as one that nobody needs; wait while it does."""
@@ -178,7 +199,8 @@ class Clone:
                     git.run(self._cache.parent, "init", "--quiet", "--bare", str(self._cache))
                 if not self._has_base():
                     heads = "+refs/heads/*:refs/remotes/origin/*"
-                    git.run(self._cache, "fetch", "--quiet", self.spec.repository, heads, seconds=SECONDS)
+                    words = ("fetch", "--quiet", "--prune", self.spec.repository, heads)
+                    git.run(self._cache, *words, seconds=SECONDS)
         except GitError as error:
             raise QueueError(f"the remote {self.spec.repository} cannot be read: {error}") from None
         if not self._has_base():
@@ -192,7 +214,7 @@ class Clone:
         try:
             lines = git.run(self._cache, "ls-remote", "--quiet", self.spec.repository, pattern).text.splitlines()
         except GitError as error:
-            raise QueueError(f"the remote {self.spec.repository} cannot be read: {error}") from None
+            raise GitError(f"the remote {self.spec.repository} cannot be read: {error}") from None
         return {name: commit for commit, _, name in (line.partition("\t") for line in lines)}
 
     def _make(self) -> None:
@@ -213,7 +235,8 @@ class Clone:
 
     def _restore(self) -> None:
         """Bring the work tree and the run's records back as the checkpoint has them."""
-        git.run(self.top, "fetch", "--quiet", "origin", f"+{self.state_ref}:refs/quintet/restored", seconds=SECONDS)
+        words = ("fetch", "--quiet", self.spec.repository, f"+{self.state_ref}:refs/quintet/restored")
+        git.run(self.top, *words, seconds=SECONDS)
         parent = git.run(self.top, "rev-parse", f"{self.tip}^1").text
         git.run(self.top, "reset", "--quiet", "--hard", parent, seconds=SECONDS)
         work = (":/", f":(exclude,top){RECORDS}")
@@ -249,8 +272,10 @@ class Clone:
 
     def push(self, commit: str) -> None:
         """Push a checkpoint; Fenced where another worker has the task, GitError where the remote is away."""
-        self._push(self.state_ref, f"{commit}:{self.state_ref}")
+        git.run(self.top, "update-ref", _TRIED, commit)
+        self._push(commit, f"{commit}:{self.state_ref}")
         self.tip = commit
+        git.run(self.top, "update-ref", _PUSHED, commit)
 
     def publish(self, outcome: TaskOutcome, branch: str, sealed: str) -> None:
         """Push the result: its branch, if there is one, and the archive instead of the checkpoint; all or nothing."""
@@ -259,17 +284,38 @@ class Clone:
         moves = [f"{archive}:{self.archive_ref}", f":{self.state_ref}"]
         if branch:
             moves.append(f"+{outcome.commit}:refs/heads/{branch}")
-        self._push(self.state_ref, *moves)
+        self._push(archive, *moves)
 
-    def _push(self, fence: str, *moves: str) -> None:
-        words = ("push", "--porcelain", "--atomic", f"--force-with-lease={fence}:{self.tip}", "origin")
-        done = git.run(self.top, *words, *moves, seconds=SECONDS, check=False)
+    def _push(self, commit: str, *moves: str) -> None:
+        """Push to the address of the task: the remotes of the clone are the agents' to change."""
+        self._tried.add(commit)
+        done = self._try_to_push(moves)
         if done.code and b"stale info" in done.out:
-            raise Fenced("another worker has the task by now")
+            refs = self._remote_refs()
+            if self._tried.isdisjoint(refs.values()):
+                raise Fenced("another worker has the task by now")
+            if commit in refs.values() or refs.get(self.archive_ref) in self._tried:
+                return  # it was taken before, and the answer did not come
+            self.tip = refs[self.state_ref]
+            done = self._try_to_push(moves)
         if done.code:
-            refused = [line for line in done.text.splitlines() if line.startswith("!")]
-            why = refused[0].rpartition("\t")[2] if refused else done.error
-            raise GitError(f"the remote {self.spec.repository} cannot be pushed to: {why}")
+            self._tell_failed_push(done)
+
+    def _try_to_push(self, moves: Sequence[str]) -> git.GitResult:
+        fence = f"--force-with-lease={self.state_ref}:{self.tip}"
+        words = ("push", "--porcelain", "--atomic", fence, self.spec.repository)
+        return git.run(self.top, *words, *moves, seconds=SECONDS, check=False)
+
+    def _tell_failed_push(self, done: git.GitResult) -> NoReturn:
+        lines = [line.rpartition("\t")[2] for line in done.text.splitlines() if line.startswith("!")]
+        refused = next(filter(_REFUSED.match, lines), "")
+        why = refused or next(iter(lines), done.error)
+        failed = f"the remote {self.spec.repository} cannot be pushed to: {why}"
+        if not refused:
+            raise GitError(failed)
+        words = (line.removeprefix("remote:").strip() for line in done.said.splitlines() if line.startswith("remote:"))
+        said = printable(" / ".join(filter(None, words)))[:_LONGEST_ANSWER]
+        raise Refused(f"{failed}: {said}" if said else failed)
 
     def _read_outcome(self, archive: str) -> TaskOutcome | None:
         with tempfile.TemporaryDirectory() as folder:
@@ -283,15 +329,26 @@ class Clone:
             raise QueueError(f"{self.archive_ref} in the remote is no result of a task; delete it") from None
 
     def remove(self) -> None:
-        """Remove the clone."""
+        """Remove the clone; what cannot be removed gets another name, and is tried again with the stale ones."""
         for folder in (self.top, self.top.with_name(f"{self.name}{_DRAFT}")):
-            with suppress(FileNotFoundError):
-                shutil.rmtree(folder)
+            with suppress(OSError):
+                aside = folder.with_name(f"{self.name}.{secrets.token_hex(4)}{_REMOVED}")
+                folder.rename(aside)
+                remove_tree(aside)
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove as much of a folder as this user may, also what is write-protected."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for path, _, _ in os.walk(folder):
+        with suppress(OSError):
+            Path(path).chmod(stat.S_IRWXU)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def open_tree_lock(tree: str) -> int:
     """A handle of the file whose lock the slots have that use a clone, and whoever removes it has alone."""
-    path = fleet_folder() / "tasks" / tree.removesuffix(_DRAFT) / "tree.lock"
+    path = fleet_folder() / "tasks" / tree.partition(".")[0] / "tree.lock"
     files.make_folder(path.parent)
     return files.open_to_keep(path)
 

@@ -4,13 +4,12 @@ A process of its own, because it needs to know terminals, which a worker does no
 """
 
 import os
-import shutil
 import sys
 from pathlib import Path
 
 from quintet import files
 from quintet.errors import QuintetError
-from quintet.fleet.checkpoint import open_tree_lock
+from quintet.fleet.checkpoint import open_tree_lock, remove_tree
 from quintet.setup.stopping import stop_below
 
 
@@ -22,7 +21,7 @@ def main() -> None:
         try:
             if files.try_lock(handle):  # else a slot has got the task in the meantime
                 stop_below(folder, lambda _: None)
-                shutil.rmtree(folder, ignore_errors=True)
+                remove_tree(folder)
         except QuintetError as error:
             print(f"{folder}: {error}", file=sys.stderr)
         finally:

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict
 
 from quintet import files
 from quintet.errors import DatabaseAway, GitError, QuintetError
-from quintet.fleet.checkpoint import Clone, Fenced, make_checkpoint, work_commit
+from quintet.fleet.checkpoint import Clone, Fenced, Refused, make_checkpoint, work_commit
 from quintet.fleet.database import Database, serve
 from quintet.fleet.messages import CONFIRMED, CheckpointMade, Message, Moved, Order, RunEnded, RunHalted, read_message
 from quintet.fleet.tasks import MOST_TAKEOVERS, QueuedTask, TaskOutcome, TaskProgress, TaskSpec, TaskStatus
@@ -174,8 +174,8 @@ class _Carrying:
             return clone.open(keep=keep)
         except Fenced:
             raise Leave from None
-        except (GitError, QuintetError) as error:
-            self.park(str(error), time.time() + self._order.lease)
+        except QuintetError as error:
+            self._wait_for_remote(error)
 
     # -- the process of the run
 
@@ -332,10 +332,14 @@ class _Carrying:
         except GitError as error:
             now = time.monotonic()
             self._away_since = self._away_since or now
-            if now - self._away_since > self._order.lease:
-                self.park(str(error), time.time() + self._order.lease)
+            if isinstance(error, Refused) or now - self._away_since > self._order.lease:
+                self._wait_for_remote(error)
         else:
             self._unpushed, self._away_since = "", 0.0
+
+    def _wait_for_remote(self, error: QuintetError) -> NoReturn:
+        """Park the task for a while, or until somebody has seen to it that the remote refuses no more."""
+        self.park(str(error), 0.0 if isinstance(error, Refused) else time.time() + self._order.lease)
 
     def _push_last(self) -> None:
         """Make and push a checkpoint of how the run was left."""
@@ -378,8 +382,8 @@ class _Carrying:
             except Fenced:
                 raise Leave from None
             except GitError as error:
-                if time.monotonic() > deadline or self._stopping.is_set():
-                    self.park(str(error), time.time() + self._order.lease)
+                if isinstance(error, Refused) or time.monotonic() > deadline or self._stopping.is_set():
+                    self._wait_for_remote(error)
                 self._check_mine()
                 with suppress(DatabaseAway):
                     self._note()
