@@ -200,3 +200,17 @@ def test_a_task_that_ends_its_workers_is_parked_after_three_takeovers(queue: Fle
     assert "waits again" in queue.queue("retry", task)
     check_passed(queue, task)
     queue.end_worker(worker)
+
+
+def test_a_person_approves_on_one_machine_what_another_goes_on_with(queue: Fleet) -> None:
+    line = queue.refused("queue", "add", queue.task_file("a"), APPROVE="spec", QUEUE_CHECKPOINTS="off")
+    assert line.startswith("APPROVE needs QUEUE_CHECKPOINTS: ")
+    queue.project.script(building_story())
+    task = queue.add("a", APPROVE="spec")
+    first = queue.machine("anna")
+    parked = queue.until_status(task, TaskStatus.PARKED)
+    queue.end_worker(first)
+    assert queue.listed()[task]["reason"].endswith(f"quintet queue approve {task}")
+    assert "is approved" in queue.queue("approve", task)
+    queue.machine("bert")
+    assert check_passed(queue, task, parked.progress.run).progress.machine == "bert"

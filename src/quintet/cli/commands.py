@@ -387,6 +387,21 @@ def queue_retry() -> None:
     """Let a parked or cancelled task go on, or begin a failed one anew."""
 
 
+@queue_group.command("approve")
+@task_argument
+@runs("queue_changes:approve")
+def queue_approve() -> None:
+    """Approve what a task waits with (APPROVE): it goes on when a slot is free."""
+
+
+@queue_group.command("reject")
+@task_argument
+@click.argument("notes")
+@runs("queue_changes:reject")
+def queue_reject() -> None:
+    """Send back what a task waits with, and say why."""
+
+
 @queue_group.command("move")
 @task_argument
 @click.option("--priority", type=PRIORITY, required=True, help="Smaller numbers come first.")

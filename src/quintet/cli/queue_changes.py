@@ -14,12 +14,15 @@ from quintet.config import TABLE, Settings, load_settings
 from quintet.config.load import Loaded, read_task_file
 from quintet.errors import ConfigError, QueueError
 from quintet.fleet.add import Given, Wish, add_tasks, find_source
-from quintet.fleet.changes import cancel_task, move_task, remove_task, retry_task
+from quintet.fleet.changes import answer_task, cancel_task, move_task, remove_task, retry_task, waiting_step
 from quintet.fleet.database import Database
 from quintet.fleet.listing import living_workers
+from quintet.fleet.tasks import Approval
 from quintet.loop.decide.lint import lint
+from quintet.loop.record.people import now, who
 from quintet.program import program
 from quintet.prose import plural
+from quintet.setup.people import checked_text, refuse_agents
 
 _UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 
@@ -103,6 +106,24 @@ def retry(task: str) -> None:
     """Let a task go on, or begin it anew."""
     with open_queue() as database:
         click.echo(retry_task(database, database.find(task)))
+
+
+def approve(task: str) -> None:
+    """Let a task go on that waits for a person."""
+    _answer(task, approved=True)
+
+
+def reject(task: str, notes: str) -> None:
+    """Send back what a task waits with."""
+    _answer(task, approved=False, notes=checked_text(notes))
+
+
+def _answer(given: str, *, approved: bool, notes: str = "") -> None:
+    refuse_agents()
+    with open_queue() as database:
+        task = database.find(given)
+        said = Approval(step=waiting_step(task), approved=approved, by=who(), at=now(), notes=notes)
+        click.echo(answer_task(database, task, said))
 
 
 def move(task: str, priority: int) -> None:

@@ -105,6 +105,8 @@ def add_tasks(
         settings=settings_document(loaded),
         prompt_texts=own_prompt_texts(loaded.settings.prompts_dir),
     )
+    if loaded.settings.approve and not source.is_local and not loaded.settings.queue_checkpoints:
+        raise QueueError("APPROVE needs QUEUE_CHECKPOINTS: without them another machine could not go on after the word")
     needs, ids, tasks = _needs(loaded.settings, wish), [], {}
     for one in given:
         parse_task(one.text, one.name)

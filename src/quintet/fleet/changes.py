@@ -3,7 +3,9 @@
 from quintet.errors import QueueError
 from quintet.fleet.checkpoint import forget
 from quintet.fleet.database import Database
-from quintet.fleet.tasks import QueuedTask, TaskStatus, attempt_name
+from quintet.fleet.tasks import Approval, QueuedTask, TaskStatus, attempt_name
+from quintet.loop.decide.state import GATES
+from quintet.program import program
 
 
 def cancel_task(database: Database, task: QueuedTask) -> str:
@@ -31,6 +33,22 @@ def retry_task(database: Database, task: QueuedTask) -> str:
             return f"{task.id} waits again, and begins anew (attempt {task.attempt + 1})"
         case _:
             raise QueueError(f"{task.id} is {task.status}; there is nothing to retry")
+
+
+def answer_task(database: Database, task: QueuedTask, approval: Approval) -> str:
+    """Approve what a task waits with, or send it back; its `step` is that of the task."""
+    database.note(task.id, approval=approval.model_dump(mode="json"), parked="", parked_until=0, gate="")
+    what = GATES.get(approval.step.split("-")[1], "work")
+    return (
+        f"The {what} of {task.id} is {'approved' if approval.approved else 'sent back'}; it goes on when a slot is free"
+    )
+
+
+def waiting_step(task: QueuedTask) -> str:
+    """The step at which a task waits for a person; QueueError where it does not."""
+    if not task.gate:
+        raise QueueError(f"{task.id} does not wait for anybody; {program()} queue show {task.id} says how it stands")
+    return task.gate
 
 
 def _rest(database: Database, task: QueuedTask, **more: object) -> None:

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from quintet.fleet.tasks import TaskSpec
+from quintet.fleet.tasks import Approval, TaskSpec
 
 CONFIRMED: Final = b"ok\n"
 """the slot still has the task; without this word for a while the process of the run stops"""
@@ -28,6 +28,7 @@ class Order(_SlotMessage):
     records: str = ""
     """the records of a run that was restored from a checkpoint"""
     makes_checkpoints: bool = False
+    approval: Approval | None = None
     providers: dict[str, dict[str, Any]] = {}
     """agents that the settings of the machine define"""
 
@@ -73,7 +74,9 @@ class RunHalted(_SlotMessage):
     was_told: bool = False
     """by a signal: its slot wants it to stop, or is gone"""
     until: float = 0.0
-    """when a usage limit ends, in seconds since the epoch"""
+    """when a usage limit or the wait for a person ends, in seconds since the epoch; 0: never"""
+    gate: str = ""
+    """the step at which it waits for a person"""
 
 
 Message = Annotated[Moved | CheckpointMade | RunEnded | RunHalted, Field(discriminator="kind")]

@@ -291,6 +291,8 @@ def _task(row: Sequence[Any]) -> QueuedTask:
         outcome=outcome,
         parked=str(told.get("parked") or "") if is_parked else "",
         parked_until=parked_until if is_parked else 0.0,
+        gate=str(told.get("gate") or "") if is_parked else "",
+        approval=told.get("approval"),
         takeovers=int(told.get("takeovers") or 0),
         attempt=int(told.get("attempt") or 1),
         added=float(told.get("added") or (created or 0) / 1000),

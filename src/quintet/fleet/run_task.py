@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,16 +21,27 @@ from typing import Final
 from quintet import command, files, git
 from quintet.config import Settings
 from quintet.config.load import Loaded
-from quintet.errors import GitError, QuintetError
+from quintet.errors import GitError, QuintetError, RunError
 from quintet.execute import RunSpec, execute
 from quintet.fleet.checkpoint import make_checkpoint
 from quintet.fleet.messages import CheckpointMade, Moved, Order, RunEnded, RunHalted
 from quintet.fleet.task_settings import load_task_settings
 from quintet.layout import STATE, STATE_FILE, Workspace
-from quintet.loop.decide.state import Status, without_terminals
-from quintet.loop.journal import Event, LimitReached, PromptSent, ReplyMissed, ReplyTaken, RunResumed, RunStarted
+from quintet.loop.decide.state import GATES, Gate, Status, without_terminals
+from quintet.loop.decide.steps import WaitForPerson
+from quintet.loop.journal import (
+    ApprovalAsked,
+    Event,
+    LimitReached,
+    PromptSent,
+    ReplyMissed,
+    ReplyTaken,
+    RunResumed,
+    RunStarted,
+)
 from quintet.loop.record.journal_file import Journal
 from quintet.loop.record.lock import find_process
+from quintet.loop.record.people import Decision, People
 from quintet.loop.record.run_record import RunRecord
 from quintet.loop.record.saved_state import load_project_state, save
 from quintet.loop.record.signals import Interrupted, Signals
@@ -38,6 +50,7 @@ from quintet.loop.run.choose_workspace import in_workspace
 from quintet.loop.run.resume import not_resumable_reason
 from quintet.loop.run.work_tree import uncommitted
 from quintet.loop.run.worktree_setup import setup_failure
+from quintet.program import program
 from quintet.roles import BY_NAME
 from quintet.setup.stopping import Target, stop
 from quintet.workspace.creating import create
@@ -79,14 +92,16 @@ def carry_out(order: Order, tell: Tell) -> RunEnded | RunHalted:
     if process := find_process(tree):
         stop(Target(tree, process), lambda _: None)
     listener = _Listener(settings, order, tell)
-    if (ended := _ended(settings, order)) is not None:
+    if (ended := _ended(settings, order) or _waits_for_person(settings, order)) is not None:
         return ended
     result = execute(RunSpec(settings, loaded.warnings, [listener], loaded=loaded))
     if result.status is not Status.RUNNING:
         return _ended(settings, order) or RunHalted(reason="the state of the run is gone")
-    was_told = result.exit_code in (128 + signal.SIGTERM, 128 + signal.SIGINT) and not listener.limit
     if listener.limit:
         return RunHalted(reason=f"usage limit: {listener.limit_text}", until=listener.limit)
+    if listener.was_asked and (waits := _waits_for_person(settings, order)):
+        return waits
+    was_told = result.exit_code in (128 + signal.SIGTERM, 128 + signal.SIGINT)
     return RunHalted(reason=result.reason or "it was stopped before it had begun", was_told=was_told)
 
 
@@ -162,6 +177,24 @@ def _ended(settings: Settings, order: Order) -> RunEnded | None:
     )
 
 
+def _waits_for_person(settings: Settings, order: Order) -> RunHalted | None:
+    """That the run waits for a person, and until when; None where it does not, or the person has answered."""
+    tree = settings.workspace.tree
+    saved = load_project_state(tree)
+    if saved is None or saved.final_status is not Status.RUNNING or not saved.waiting:
+        return None
+    step = WaitForPerson(Gate(saved.waiting), saved.sent_back)
+    people, answer = People(RunRecord(tree, saved.run_id).folder), order.approval
+    if answer and answer.step == step.key:
+        with suppress(RunError):  # it is written down already
+            people.decide(step.key, Decision(answer.approved, answer.by, answer.at, answer.notes))
+    until = saved.waiting_since + settings.approve_timeout if settings.approve_timeout else 0.0
+    if people.decision(step.key) or 0 < until <= time.time():
+        return None
+    what = f"waits for approval of the {GATES[step.gate]}"
+    return RunHalted(reason=f"{what}: {program()} queue approve {order.task}", until=until, gate=step.key)
+
+
 def _used(record: RunRecord) -> tuple[int, float]:
     """The tokens and the money that a run has used, by its journal."""
     turns = [event for event in Journal.of(record).read() if isinstance(event, ReplyTaken | ReplyMissed)]
@@ -176,6 +209,8 @@ class _Listener:
         self._moved = Moved()
         self.limit = 0.0
         self.limit_text = ""
+        self.was_asked = False
+        """whether the run has come to a place at which it waits for a person"""
 
     def __call__(self, event: Event) -> None:
         match event:
@@ -190,6 +225,9 @@ class _Listener:
                 self._now(tokens=used, cost=self._moved.cost + (cost or 0.0))
             case LimitReached(until=until, text=text):
                 self._limit_reached(until, text)
+            case ApprovalAsked():
+                self.was_asked = True
+                os.kill(os.getpid(), signal.SIGTERM)  # the slot is for others meanwhile
 
     def _now(self, **changes: object) -> None:
         self._moved = self._moved.model_copy(update=changes)

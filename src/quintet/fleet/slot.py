@@ -161,7 +161,7 @@ class _Carrying:
                 return ended
             if ended and not ended.was_told:
                 self._push_last()
-                self.park(ended.reason, ended.until)
+                self.park(ended.reason, ended.until, gate=ended.gate)
             self._check_mine()
             if self._stopping.is_set():  # told to stop before it could say anything, the process has just ended
                 self._give_back()
@@ -197,6 +197,7 @@ class _Carrying:
             tree=str(clone.top) if clone else "",
             records=str(clone.records) if clone and clone.records.is_dir() else "",
             makes_checkpoints=self._makes_checkpoints,
+            approval=task.approval,
         )
         handle = files.open_to_keep(self._log)
         os.lseek(handle, 0, os.SEEK_END)
@@ -286,9 +287,9 @@ class _Carrying:
         if tokens or cost:
             self._database.spend(self._id, _today(), self._spent_before[0] + tokens, self._spent_before[1] + cost)
 
-    def park(self, reason: str, until: float = 0.0) -> NoReturn:
+    def park(self, reason: str, until: float = 0.0, *, gate: str = "") -> NoReturn:
         """Let the task wait for a time or for somebody, and end."""
-        self._leave(parked=reason, parked_until=until)
+        self._leave(parked=reason, parked_until=until, gate=gate)
 
     def _give_back(self) -> NoReturn:
         """Let the task go on elsewhere or later, and end."""

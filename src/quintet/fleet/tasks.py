@@ -101,6 +101,18 @@ class TaskOutcome(_Value):
     reason: str = ""
 
 
+class Approval(_Value):
+    """What a person has said of what a task waits with."""
+
+    step: str
+    """where the run waits, as it calls it"""
+    approved: bool
+    by: str
+    at: str
+    """in UTC"""
+    notes: str = ""
+
+
 class QueuedTask(_Value):
     """A task in the queue."""
 
@@ -115,6 +127,10 @@ class QueuedTask(_Value):
     """why it is parked"""
     parked_until: float = 0.0
     """0: until somebody says `queue retry`"""
+    gate: str = ""
+    """the step at which its run waits for a person; empty where it does not"""
+    approval: Approval | None = None
+    """the last word of a person"""
     takeovers: int = 0
     attempt: int = 1
     """counts the runs that `queue retry` has begun anew"""

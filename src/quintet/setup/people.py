@@ -47,7 +47,7 @@ def approve(wd: Path, run: str | None, tell: Tell, *, step: str = "") -> None:
 def reject(wd: Path, run: str | None, notes: str, tell: Tell, *, step: str = "") -> None:
     """Send back what a run waits with, and say why."""
     told, gate = _at_gate(wd, run, step)
-    told.people.decide(gate.key, Decision(approved=False, by=who(), at=now(), notes=_checked(notes)))
+    told.people.decide(gate.key, Decision(approved=False, by=who(), at=now(), notes=checked_text(notes)))
     role = ANALYST if gate.gate is Gate.SPEC else PROGRAMMER
     told.say_what_follows(f"Sent the {GATES[gate.gate]} of {told.id} back to the {role}.", tell)
 
@@ -58,7 +58,7 @@ def leave_note(wd: Path, run: str | None, text: str, role: str, tell: Tell) -> N
     is_over = told.state.current_phase is not Phase.ANALYST and told.state.waiting != Gate.SPEC
     if role and is_over and BY_NAME[role] in (ANALYST, PEER_ANALYST):
         raise RunError(f"the {role} will not be asked again; leave it to another role, or to whoever is next")
-    told.people.add_note(PersonNote(_checked(text), who(), now(), role))
+    told.people.add_note(PersonNote(checked_text(text), who(), now(), role))
     told.say_what_follows(f"Noted for {role or 'whoever is asked next'}, with the next prompt.", tell)
 
 
@@ -71,10 +71,15 @@ def pause(wd: Path, run: str | None, tell: Tell) -> None:
     tell(f"{told.id} stops after the current turn; {program()} run goes on with it.")
 
 
-def _find(wd: Path, run: str | None) -> _Told:
-    """The run that is meant: it has not ended, and nobody but a person says something about it."""
+def refuse_agents() -> None:
+    """Let nobody but a person say something about a run."""
     if os.environ.get(MARK):
         raise RunError("this is an agent's terminal; only a person says something about a run")
+
+
+def _find(wd: Path, run: str | None) -> _Told:
+    """The run that is meant: it has not ended, and nobody but a person says something about it."""
+    refuse_agents()
     folder = find_run(wd, run)
     tree = folder.parents[1]
     state = read_state(find_state_file(tree))
@@ -105,7 +110,8 @@ def _newest_that_waits(wd: Path) -> str | None:
     return None
 
 
-def _checked(text: str) -> str:
+def checked_text(text: str) -> str:
+    """What a person has written, as it is kept; RunError where it is nothing or too much."""
     text = readable(text).strip()
     if not text:
         raise RunError("there is nothing in it; say what has to be different")
