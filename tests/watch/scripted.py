@@ -1,5 +1,6 @@
 """A real run of the scripted agents as a process of its own, in a home of its own; what it starts, it ends."""
 
+import atexit
 import json
 import os
 import shutil
@@ -9,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +142,22 @@ class Scripted:
         shutil.rmtree(self.root, ignore_errors=True)
 
 
+@cache
+def _repository() -> Path:
+    """A repository with one commit, to be copied: git takes ten times as long to make another."""
+    kept = tempfile.TemporaryDirectory(prefix="qw", dir="/tmp")
+    atexit.register(kept.cleanup)
+    project = Scripted(Path(kept.name))
+    project.wd.mkdir()
+    project.git("init", "--quiet", "--template=")
+    project.git("config", "user.name", "T")
+    project.git("config", "user.email", "t@localhost")
+    (project.wd / "README.md").write_text("A project.\n")
+    project.git("add", "--all")
+    project.git("commit", "--quiet", "--message", "Begin")
+    return project.wd
+
+
 @contextmanager
 def scripted(roles: dict[str, Any]) -> Iterator[Scripted]:
     """A git project with one commit and agents that follow a script."""
@@ -147,12 +165,7 @@ def scripted(roles: dict[str, Any]) -> Iterator[Scripted]:
     (project.root / "home").mkdir()
     project.wd.mkdir()
     project.script(roles)
-    project.git("init", "--quiet")
-    project.git("config", "user.name", "T")
-    project.git("config", "user.email", "t@localhost")
-    (project.wd / "README.md").write_text("A project.\n")
-    project.git("add", "--all")
-    project.git("commit", "--quiet", "--message", "Begin")
+    shutil.copytree(_repository(), project.wd, symlinks=True, dirs_exist_ok=True)
     try:
         yield project
     finally:

@@ -73,8 +73,7 @@ class Disk:
         return function(first, *rest, **more)
 
     def _os_open(self, path: Any, flags: int, *rest: Any, **more: Any) -> int:
-        whole = _whole(path, more.get("dir_fd"))
-        if not flags & _WRITES or not self._is_ours(whole):
+        if not flags & _WRITES or not self._is_ours(whole := _whole(path, more.get("dir_fd"))):
             return _real_os_open(path, flags, *rest, **more)
         self.moments.pass_by(f"open {self._short(whole)}")
         self._check(whole, needs_room=bool(flags & os.O_CREAT) and not Path(whole).exists())
@@ -124,7 +123,7 @@ def _whole(path: Any, folder: int | None) -> Any:
         return path
     if sys.platform == "darwin":
         return os.fsdecode(fcntl.fcntl(folder, fcntl.F_GETPATH, b"\0" * 1024).rstrip(b"\0")) + f"/{path}"
-    return f"{Path(f'/proc/self/fd/{folder}').readlink()}/{path}"
+    return f"{os.readlink(f'/proc/self/fd/{folder}')}/{path}"  # noqa: PTH115 - called very often
 
 
 class _Raw(io.FileIO):

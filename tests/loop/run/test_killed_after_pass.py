@@ -3,6 +3,7 @@
 Nothing is asked, archived, committed, pushed or proposed twice, and nothing is left out.
 """
 
+import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -32,21 +33,18 @@ mkdir -p openspec/changes/archive && mv "openspec/changes/$2" "openspec/changes/
 """
 
 
+def git(folder: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=True).stdout
+
+
 class PassingWorld(World):
     """A run that begins at its tester, who says PASS, in a repository with an OpenSpec change."""
 
-    def __init__(self, root: Path, server: str, verify: str) -> None:
+    def __init__(self, root: Path, template: Path, server: str, verify: str) -> None:
         root.mkdir()
         super().__init__(Plan(0, "", (), "one pass", server, cleanup=False, accept=True), root)
-        self.root, self.verify = root, verify
-        (self.wd / CHANGE).mkdir(parents=True)
-        (self.wd / CHANGE / "proposal.md").write_text("Greet.\n")
-        self.git("init", "--quiet")
-        self.git("commit", "--quiet", "--allow-empty", "-m", "first")
-        self.git("checkout", "--quiet", "-b", "greeting")
-        self.remote = root / "remote.git"
-        self.git("init", "--quiet", "--bare", str(self.remote))
-        self.git("remote", "add", "origin", str(self.remote))
+        self.verify, self.remote = verify, root / "remote.git"
+        shutil.copytree(template, root, dirs_exist_ok=True)
 
     @property
     def settings(self) -> Settings:
@@ -54,7 +52,7 @@ class PassingWorld(World):
         return replace(super().settings, start_agent=TESTER.name, **wanted)  # type: ignore[arg-type]
 
     def git(self, *arguments: str) -> str:
-        return subprocess.run(["git", *arguments], cwd=self.wd, capture_output=True, text=True, check=True).stdout
+        return git(self.wd, *arguments)
 
     def begin(self) -> tuple[str, Outcome]:
         outcome = Outcome(0, "", "")
@@ -78,19 +76,35 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder / "calls"
 
 
-@pytest.mark.parametrize(("server", "verify"), [(kinds.EMBEDDED, ""), (kinds.CAO, "true")])
-def test_a_kill_at_every_write_after_the_pass(tmp_path: Path, program: Path, server: str, verify: str) -> None:
-    whole = PassingWorld(tmp_path / "whole", server, verify)
+@pytest.fixture
+def template(tmp_path: Path, program: Path) -> Path:  # noqa: ARG001 - git has a user
+    """The project and its remote, to be copied for each kill."""
+    project = tmp_path / "template" / "project"
+    (project / CHANGE).mkdir(parents=True)
+    (project / CHANGE / "proposal.md").write_text("Greet.\n")
+    git(project, "init", "--quiet", "--template=")
+    git(project, "commit", "--quiet", "--allow-empty", "-m", "first")
+    git(project, "checkout", "--quiet", "-b", "greeting")
+    git(project, "init", "--quiet", "--bare", "--template=", "../remote.git")
+    git(project, "remote", "add", "origin", "../remote.git")
+    return project.parent
+
+
+@pytest.mark.parametrize("server", [kinds.CAO, kinds.EMBEDDED])
+def test_a_kill_at_every_write_after_the_pass(tmp_path: Path, template: Path, program: Path, server: str) -> None:
+    """On the second kind of server the same is written, so there every fourth write will do."""
+    verify, stride = ("true", 1) if server == kinds.CAO else ("", 4)
+    whole = PassingWorld(tmp_path / "whole", template, server, verify)
     assert whole.begin()[0] == PASSED
     log = whole.moments.log
     archived = f"-{TESTER.output}.md"
     first = next(number for number, what in enumerate(log, 1) if archived in what and "prompts" not in what)
     assert len(log) - first > 20, "the reply's archive, the state of every step, the journal"
     last = max(number for number, what in enumerate(log, 1) if what.startswith("replace") and STATE.name in what)
-    for number in range(first, last + 1):
+    for number in range(first, last + 1, stride):
         for name in ("calls", "gh-calls", "opened"):
             (program.parent / name).unlink(missing_ok=True)
-        world = PassingWorld(tmp_path / str(number), server, verify)
+        world = PassingWorld(tmp_path / str(number), template, server, verify)
         world.moments.planned[number] = world.moments.kill
         assert world.begin()[0] == KILLED
         prompts, terminals = len(world.server.arrivals), world.server._created

@@ -117,12 +117,10 @@ def _marked() -> Iterator[tuple[int, str]]:
             if terminal:
                 yield process.pid, terminal
         return
-    for entry in PROC.iterdir():
-        if entry.name.isdecimal():
-            with contextlib.suppress(OSError):
-                environment = b"\0" + (entry / "environ").read_bytes()
-                for found in environment.split(b"\0" + _PREFIX)[1:]:
-                    yield int(entry.name), found.partition(b"\0")[0].decode("ascii", "replace")
+    for name in filter(str.isdecimal, os.listdir(PROC)):  # noqa: PTH208 - every process of the machine, at every turn
+        with contextlib.suppress(OSError), open(f"{PROC}/{name}/environ", "rb", buffering=0) as file:  # noqa: PTH123
+            for found in (b"\0" + file.read()).split(b"\0" + _PREFIX)[1:]:
+                yield int(name), found.partition(b"\0")[0].decode("ascii", "replace")
 
 
 def _command(process: psutil.Process) -> str:
