@@ -98,10 +98,10 @@ def test_a_run_that_was_killed_is_not_shown_as_running(client: Client, project: 
 
 def test_a_process_that_goes_or_comes_is_told_like_a_line_of_the_journal(project: Path) -> None:
     pages = DashboardRoutes(lambda: [project])
-    before = pages._sizes()
+    before = module._sizes(pages._newest_journals())
     with directory_lock(project):
-        assert pages._sizes() != before
-    assert pages._sizes() == before
+        assert module._sizes(pages._newest_journals()) != before
+    assert module._sizes(pages._newest_journals()) == before
 
 
 def test_the_words_of_the_users_command(project: Path) -> None:

@@ -1,6 +1,8 @@
 """The routes of the dashboard: its page, and the runs as JSON. They only read; a server includes them."""
 
 import asyncio
+import contextlib
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -35,6 +37,8 @@ from quintet.workspace.worktrees import trees_of
 LATEST: Final = "latest"
 LOOK_SECONDS: Final = 0.5
 """how often the journals are checked while a page is open"""
+LOOKS_PER_LISTING: Final = 4
+"""after so many checks they are looked for anew: to find them takes five times as long as to check them"""
 MOST_RUNS: Final = 50
 _MOST_EVENTS: Final = 200
 """of a run, in memory; the page shows fewer"""
@@ -166,12 +170,15 @@ class DashboardRoutes:
 
     async def watch(self, send: Callable[..., None], watched: Callable[[], bool]) -> None:
         """Send an event for every journal that has grown, while a page is open."""
-        sizes = await asyncio.to_thread(self._sizes)
-        while True:
+        journals = await asyncio.to_thread(self._newest_journals)
+        sizes = await asyncio.to_thread(_sizes, journals)
+        for number in itertools.count(1):
             await asyncio.sleep(LOOK_SECONDS)
             if not watched():
                 continue
-            found = await asyncio.to_thread(self._sizes)
+            if number % LOOKS_PER_LISTING == 0:
+                journals = await asyncio.to_thread(self._newest_journals)
+            found = await asyncio.to_thread(_sizes, journals)
             for name, size in found.items():
                 if sizes.get(name) != size:
                     send("journal", run=name, size=size[0])
@@ -235,19 +242,10 @@ class DashboardRoutes:
             raise HTTPException(404, "There is no such handoff")
         return handoff_json(folder, run, run.handoffs[number])
 
-    def _sizes(self) -> dict[str, tuple[int, bool]]:
-        """The size of the newest journal of each work tree, and whether a run is at work there.
-
-        Older journals do not grow, and a killed run writes nothing.
-        """
-        sizes = {}
-        for tree in (tree for project in self._projects() for tree in trees_of(project)):
-            for folder in run_folders(tree)[:1]:
-                try:
-                    sizes[folder.name] = (follow(folder).path.stat().st_size, is_locked(tree))
-                except OSError:
-                    continue
-        return sizes
+    def _newest_journals(self) -> list[tuple[str, Path, Path]]:
+        """The newest run of each work tree, its journal, and that tree; older journals do not grow."""
+        trees = (tree for project in self._projects() for tree in trees_of(project))
+        return [(folder.name, follow(folder).path, tree) for tree in trees for folder in run_folders(tree)[:1]]
 
     def _folders(self) -> list[Path]:
         found = [folder for project in self._projects() for folder in project_run_folders(project)]
@@ -266,6 +264,15 @@ class DashboardRoutes:
 
     def _follow(self, folder: Path) -> _FollowedRun:
         return self._followed.setdefault(folder, _FollowedRun(folder, follow(folder)))
+
+
+def _sizes(journals: Iterable[tuple[str, Path, Path]]) -> dict[str, tuple[int, bool]]:
+    """The size of each journal, and whether a run is at work there: a killed run writes nothing."""
+    sizes = {}
+    for name, journal, tree in journals:
+        with contextlib.suppress(OSError):
+            sizes[name] = (journal.stat().st_size, is_locked(tree))
+    return sizes
 
 
 def _file(name: str) -> Response:

@@ -2,7 +2,7 @@
 // The dashboard. Whatever agents wrote reaches the page as text nodes only; there is no innerHTML in this file.
 
 const TABS = [["reply", "Response"], ["actions", "What it did"], ["output", "Output of the checks"], ["prompt", "Prompt as sent"], ["left", "Left out of the prompt"]];
-const TIMELINE_MILLISECONDS = 3000;
+const TIMELINE_MILLISECONDS = 10000; // each is drawn by the server; what happens is shown at once all the same
 const ELSEWHERE_MILLISECONDS = 10000; // the server asks the remote no more often
 const STATUS_CLASSES = { PASS: "good", FAIL: "bad", STOPPED: "again", GONE: "again" };
 const view = {
