@@ -52,7 +52,7 @@ unit: $(READY) ## the fast lane, in under 20 seconds: what needs no process, soc
 	PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 $(BIN)/pytest -q --unit
 
 test: check tmux bubblewrap ## types, style and all tests but those of `make wheel-test`, `make browser` and `make e2e`
-	$(BIN)/pytest -q -n 4  # most of them wait for processes, so more workers than cores
+	$(BIN)/pytest -q -n 4 --dist worksteal  # most of them wait for processes, so more workers than cores
 
 dist: $(READY) ## build the wheel and the sdist into dist/
 	rm -rf dist

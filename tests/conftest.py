@@ -15,7 +15,7 @@ from tests.fast_lane import forbid_processes_and_sockets, in_fast_lane
 from tests.scenarios import listing
 
 hypothesis_settings.register_profile("unit", max_examples=5, deadline=None)
-hypothesis_settings.register_profile("test", max_examples=25, deadline=None)
+hypothesis_settings.register_profile("test", max_examples=15, deadline=None)
 hypothesis_settings.register_profile("fuzz", max_examples=500, deadline=None)
 hypothesis_settings.load_profile("test")
 
@@ -57,11 +57,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is marked as slow, and hold the rest to the rule."""
+    """In the fast lane leave out what is marked as slow, and hold the rest to the rule."""
+    gc.freeze()  # modules and tests stay, so there is no use in looking through them again and again
+    gc.set_threshold(50_000)
     if config.getoption("--unit"):
         forbid_processes_and_sockets()
-        gc.freeze()  # modules and tests stay, so there is no use in looking through them again and again
-        gc.set_threshold(50_000)
         items[:] = [item for item in items if item.get_closest_marker("slow") is None]
 
 

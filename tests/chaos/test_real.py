@@ -7,11 +7,11 @@ from tests.chaos.real.plan import Plan
 from tests.chaos.real.run import carry_out
 
 PLANS = (
-    Plan(1, kinds.KILLED, 4, 0.1, 0.5),
-    Plan(2, kinds.TMUX_KILLED, 3, 0.0, 0.5),
-    Plan(3, kinds.AGENT_KILLED, 5, 0.05, 0.5),
-    Plan(4, kinds.SERVER_KILLED, 2, 0.0, 0.2),
-    Plan(5, kinds.FULL, 6, 0.0, 0.1),
+    Plan(1, kinds.KILLED, 4, 0.1, 0.5, brief=True),
+    Plan(2, kinds.TMUX_KILLED, 3, 0.0, 0.5, brief=True),
+    Plan(3, kinds.AGENT_KILLED, 2, 0.05, 0.5, brief=True),
+    Plan(4, kinds.SERVER_KILLED, 2, 0.0, 0.2, brief=True),
+    Plan(5, kinds.FULL, 4, 0.0, 0.1, brief=True),
 )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from quintet.config import TABLE
+from tests.stub.preloaded import run
 
 Quintet = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -18,11 +19,14 @@ Quintet = Callable[..., "subprocess.CompletedProcess[str]"]
 def quintet(tmp_path: Path) -> Quintet:
     """The command in a clean environment and an empty folder."""
 
-    def run(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+    def in_place(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+        clean = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
+        if not env.keys() & {"LANG", "LC_ALL", "PYTHONIOENCODING", "PYTHONUTF8"}:  # what Python reads when it starts
+            return run(arguments, clean | env, tmp_path)
         return subprocess.run(
             [sys.executable, "-m", "quintet", *arguments],
             cwd=tmp_path,
-            env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8", **env},
+            env=clean | env,
             capture_output=True,
             encoding="utf-8",
             errors="replace",
@@ -30,7 +34,7 @@ def quintet(tmp_path: Path) -> Quintet:
             timeout=60,
         )
 
-    return run
+    return in_place
 
 
 def test_every_setting_and_its_place_is_printed(quintet: Quintet, tmp_path: Path) -> None:

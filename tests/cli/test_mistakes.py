@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.stub.preloaded import run
+
 
 def quintet(*words: str, cwd: Path, **env: str) -> "subprocess.CompletedProcess[str]":
     kept = {"PATH": os.environ["PATH"], "HOME": str(cwd), "XDG_STATE_HOME": str(cwd), "LANG": "C.UTF-8"}
-    command = [sys.executable, "-m", "quintet", *words]
-    return subprocess.run(command, cwd=cwd, env=kept | env, capture_output=True, text=True, check=False, timeout=60)
+    return run(words, kept | env, cwd)
 
 
 @pytest.mark.parametrize("words", [("demo", "file"), ("demo", "file/sub")])

@@ -11,4 +11,4 @@ __all__ = ["agents", "files", "journals", "records", "requests", "screens", "tes
 
 @pytest.mark.parametrize("one", ALL, ids=str)
 def test_whatever_comes_in(one: Property) -> None:
-    one.hold(examples=20)
+    one.hold(examples=10)

@@ -1,9 +1,13 @@
 """A project on real git, with a store beside it, and what a test does with both."""
 
+import atexit
 import os
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from quintet.guard import Change, Rules, Snapshot, Split, Store, Undone, compare, look, take, undo
@@ -65,8 +69,22 @@ class Project:
 def make(folder: Path) -> Project:
     """The project in its usual state: a commit, a staged and a dirty file, an untracked and an ignored one, a stash."""
     tree = folder / "project"
-    tree.mkdir(parents=True)
-    project = Project(tree, Store(folder / "state" / "store"), folder / "archive" / "003-tester-undone.patch")
+    shutil.copytree(_usual_tree(), tree, symlinks=True)
+    return _project(folder, tree)
+
+
+def _project(folder: Path, tree: Path) -> Project:
+    return Project(tree, Store(folder / "state" / "store"), folder / "archive" / "003-tester-undone.patch")
+
+
+@cache
+def _usual_tree() -> Path:
+    """The tree of that project, to be copied: git takes ten times as long to make another."""
+    kept = tempfile.TemporaryDirectory()
+    atexit.register(kept.cleanup)
+    tree = Path(kept.name) / "project"
+    tree.mkdir()
+    project = _project(Path(kept.name), tree)
     project.git("init", "--quiet", "--initial-branch=main", "--template=")
     project.write(".git/hooks/pre-push", "#!/bin/sh\n").chmod(0o755)
     project.write(".git/info/exclude", "*.swp\n")
@@ -88,7 +106,7 @@ def make(folder: Path) -> Project:
     project.write("staged.txt", "staged, then dirty\n")
     project.write("notes/untracked.txt", "mine\n")
     project.write("build/out.o", "ignored\n")
-    return project
+    return tree
 
 
 State = dict[str, object]

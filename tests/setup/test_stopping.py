@@ -16,6 +16,7 @@ from quintet.processes import Process, start_time
 from quintet.roles import ANALYST, PROGRAMMER, TESTER
 from quintet.setup import stopping
 from quintet.setup.stopping import KILLED, Target
+from tests.stub.preloaded import run
 from tests.stub.project import Project, finish, project_in, until
 from tests.stub.replies import PASS
 from tests.stub.server import Turn
@@ -144,8 +145,7 @@ def elsewhere(tmp_path: Path) -> Iterator[Project]:
 
 
 def stop(project: Project, *words: str) -> tuple[int, str]:
-    command = [sys.executable, "-m", "quintet", "stop", *words]
-    done = subprocess.run(command, cwd=project.wd, env=project.env, capture_output=True, text=True, check=False)
+    done = run(["stop", *words], project.env, project.wd)
     return done.returncode, done.stdout + done.stderr
 
 

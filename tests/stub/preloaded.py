@@ -49,6 +49,8 @@ MODULES: Final = (
     "uvicorn.protocols.http.h11_impl",
 )
 """what commands load that tests start often"""
+MOST_SECONDS: Final = 90.0
+"""what a command may take that is waited for"""
 SECONDS_TO_END: Final = 10.0
 """what a command may take to end when the tests have ended"""
 _NUMBER: Final = struct.Struct("i")
@@ -74,6 +76,13 @@ def start(
         text=True,
         encoding="utf-8",
     )
+
+
+def run(words: Sequence[str], env: Mapping[str, str], cwd: Path) -> "subprocess.CompletedProcess[str]":
+    """Run a command to its end."""
+    with start(words, env, cwd) as command:
+        out, err = command.communicate(timeout=MOST_SECONDS)
+    return subprocess.CompletedProcess(command.args, command.returncode, out, err)
 
 
 class Command(subprocess.Popen[str]):

@@ -17,6 +17,7 @@ from quintet.roles import ANALYST
 from quintet.watch.console.live_view import LiveFrame
 from quintet.watch.runs.formatting import local_date_time
 from quintet.watch.runs.model import GONE
+from tests.stub.preloaded import run
 from tests.watch.events import START, at, failed_run, sent, started, write
 
 
@@ -127,9 +128,8 @@ def test_a_run_whose_process_is_gone_stands_still(tmp_path: Path) -> None:
     assert "at work  " not in text
     write(tmp_path / ".tmp" / "20260102-030405-abcdef", [*started(), sent(10, ANALYST)])
     for words in (["status"], ["watch", "--plain"], ["runs"], ["status", "--json"]):
-        done = subprocess.run(
-            [sys.executable, "-m", "quintet", *words, "--wd", str(tmp_path)], capture_output=True, text=True, check=True
-        )
+        done = run([*words, "--wd", str(tmp_path)], os.environ, tmp_path)
+        assert done.returncode == 0, done.stderr
         shown = done.stdout + done.stderr
         assert "Interrupted" in shown or "ended unexpectedly" in shown, words
         assert "Running" not in shown, words

@@ -40,6 +40,8 @@ class Plan:
     """the prompt after which the fault comes; 0: while the terminals are being started"""
     delay: float
     size: float
+    brief: bool = False
+    """whether every agent is asked only once: no review sends anything back, no test fails"""
 
     @property
     def role(self) -> Role:

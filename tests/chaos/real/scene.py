@@ -31,7 +31,7 @@ def scene(plan: Plan, log: Path) -> dict[str, Any]:
     """The scenario of a plan. Every reply says who wrote it and in which turn, so that each can be found again."""
     roles = {}
     for role in ROLES:
-        turns = [_turn(text) for text in _REPLIES[role]]
+        turns = [_turn(text) for text in _REPLIES[role][-1 if plan.brief else 0 :]]
         if plan.kind.startswith(AGENT) and role is plan.role:
             place = ORDER[: plan.step - 1].count(role)
             text = _REPLIES[role][min(place, len(turns) - 1)]

@@ -198,7 +198,7 @@ def test_no_text_crashes_the_gate(text: str, phase: Phase, cycle: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_long_text_is_judged(shape: str) -> None:
-    text = worst_texts(shape, 200_000)[1]
+    text = worst_texts(shape, 60_000)[1]
     assert read_test_verdict(text) is Verdict.FAIL
     assert judge_review(text, Phase.PROGRAMMER, 2, settings()).verdict is Verdict.APPROVED
 

@@ -4,7 +4,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 
 from quintet.roles import ANALYST, PEER_PROGRAMMER, PROGRAMMER, TESTER, Role
+from tests.stub.preloaded import run
 from tests.stub.project import DEADLINE, ONE_PASS, Project, finish, killed, project_in, until
 from tests.stub.replies import PASS, SMOOTH
 from tests.stub.server import Turn
@@ -425,8 +425,7 @@ def test_an_agent_that_deletes_the_snapshots_is_caught_all_the_same(project: Pro
 
 
 def restore(project: Project) -> tuple[int, str]:
-    command = [sys.executable, "-m", "quintet", "restore"]
-    done = subprocess.run(command, env=project.env, cwd=project.wd, capture_output=True, text=True, check=False)
+    done = run(["restore"], project.env, project.wd)
     return done.returncode, done.stdout + done.stderr
 
 
