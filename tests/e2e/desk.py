@@ -89,6 +89,13 @@ class Desk:
         end = self.until(lambda found: found["status"] not in ("processing", "unknown"), seen)
         return Turn(seen, end, self.output("last"), time.monotonic() - begun)
 
+    def interrupt(self) -> dict[str, Any]:
+        """Press Escape while a command of the agent's runs; the terminal when the turn is over."""
+        self.send(f"Take long.\n{orders({'command': 'tail -f /dev/null'}, {'text': 'Never said.'})}")
+        self.until(lambda _: any("tail -f /dev/null" in line for line in self.rig.living().values()))
+        self.press("Escape")
+        return self.until(lambda found: found["status"] in AT_REST)
+
     def order(self, *steps: Mapping[str, Any], words: str = "Please do as ordered.") -> Turn:
         """One turn in which the model answers as ordered."""
         return self.turn(f"{words}\n{orders(*steps)}")

@@ -10,39 +10,12 @@ from click.shell_completion import CompletionItem
 
 from quintet.config import TABLE
 from quintet.config.describe import describe_allowed, describe_default, sections
-from quintet.config.kinds import (
-    Choice,
-    Counts,
-    DatabaseUrl,
-    Flag,
-    Globs,
-    Kind,
-    Money,
-    Paths,
-    PathText,
-    Prices,
-    Seconds,
-    Url,
-    WholeNumber,
-)
+from quintet.config.kinds import Choice, Flag, Kind, PathText
 from quintet.config.table import Row
 from quintet.errors import ConfigError
 from quintet.layout import TASK_SUFFIXES
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-_VALUES: Final = {
-    WholeNumber: "NUMBER",
-    Seconds: "SECONDS",
-    PathText: "PATH",
-    Url: "URL",
-    Choice: "NAME",
-    Prices: "JSON",
-    Counts: "JSON",
-    Money: "AMOUNT",
-    DatabaseUrl: "URL",
-    Globs: "GLOBS",
-    Paths: "PATHS",
-}
 _NO_BREAK: Final = "\xa0"
 _ABOUT_SETTINGS: Final = (
     "The settings follow. Each is an environment variable too (--max-rounds is MAX_ROUNDS) and a key of the config "
@@ -68,13 +41,9 @@ class SettingsCommand(click.Command):
 
 def _record(row: Row) -> tuple[str, str]:
     """An option and its help."""
-    spelling = f"--[no-]{row.flag.removeprefix('--')}" if isinstance(row.kind, Flag) else f"{row.flag} {_value(row)}"
+    spelling = f"--[no-]{row.flag.removeprefix('--')}" if isinstance(row.kind, Flag) else f"{row.flag} {row.kind.word}"
     allowed = describe_allowed(row)
     return spelling, f"{row.meaning}{f' ({allowed})' if allowed else ''} [default:{_NO_BREAK}{describe_default(row)}]"
-
-
-def _value(row: Row) -> str:
-    return next((word for kind, word in _VALUES.items() if isinstance(row.kind, kind)), "TEXT")
 
 
 def setting_options(command: Command) -> Command:
@@ -87,7 +56,7 @@ def setting_options(command: Command) -> Command:
             option = click.option(
                 row.flag,
                 row.name,
-                metavar=_value(row),
+                metavar=row.kind.word,
                 help=row.meaning,
                 shell_complete=_completion(row.kind),
             )

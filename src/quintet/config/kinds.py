@@ -8,20 +8,24 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 from urllib.parse import urlsplit
+
+from quintet.variables import VARIABLE_PATTERN, is_variable
 
 TRUE = ("1", "true", "yes", "on")
 FALSE = ("0", "false", "no", "off")
 _GLOB = r"^(?![/~])(?!(?:.*/)?\.\.(?:/|$)).*[^./]"
 """what may be a path or a glob below a folder"""
-_VARIABLE = "^[A-Za-z_][A-Za-z0-9_]*$"
 _MOST_MONEY = 1e12
 """for a million tokens; more is no price"""
 
 
 class Kind(Protocol):
     """A kind of value."""
+
+    word: ClassVar[str]
+    """what stands for a value in the help of a command"""
 
     @property
     def allowed(self) -> str: ...
@@ -36,6 +40,7 @@ class Kind(Protocol):
 class Text:
     """Any text."""
 
+    word: ClassVar[str] = "TEXT"
     allowed: str = "a text"
     may_be_empty: bool = True
 
@@ -54,6 +59,7 @@ class Text:
 class PathText(Text):
     """A path; what has to be at it is checked where it is used."""
 
+    word: ClassVar[str] = "PATH"
     allowed: str = "a path"
     may_be_empty: bool = False
 
@@ -62,6 +68,7 @@ class PathText(Text):
 class Url(Text):
     """A web address, or nothing."""
 
+    word: ClassVar[str] = "URL"
     allowed: str = "an http:// or https:// address"
 
     def read(self, raw: Any) -> str:
@@ -77,6 +84,7 @@ class Url(Text):
 class DatabaseUrl(Text):
     """The address of a database, or nothing. It may hold a password, so that it is never shown as it is."""
 
+    word: ClassVar[str] = "URL"
     allowed: str = "postgresql://USER@HOST/NAME with %40 for any other @, or sqlite:////FOLDER/FILE"
 
     def read(self, raw: Any) -> str:
@@ -96,6 +104,7 @@ class DatabaseUrl(Text):
 class Flag:
     """A switch."""
 
+    word: ClassVar[str] = "TEXT"
     allowed: str = "true or false (also 1/0, yes/no, on/off)"
 
     @property
@@ -113,6 +122,7 @@ class Flag:
 class WholeNumber:
     """A whole number within bounds."""
 
+    word: ClassVar[str] = "NUMBER"
     at_least: int = 0
     at_most: int = 1_000_000
 
@@ -136,6 +146,7 @@ class WholeNumber:
 class Seconds:
     """A duration; fractions are allowed."""
 
+    word: ClassVar[str] = "SECONDS"
     at_least: float = 0.0
     at_most: float = 30 * 86_400.0
 
@@ -158,6 +169,7 @@ class Seconds:
 class Money:
     """An amount in the currency of the prices."""
 
+    word: ClassVar[str] = "AMOUNT"
     allowed: str = "a number from 0 on"
 
     @property
@@ -175,6 +187,7 @@ class Money:
 class Prices:
     """What tokens cost: an object, in a variable as JSON."""
 
+    word: ClassVar[str] = "JSON"
     allowed: str = (
         'an object such as {"codex": {"input": 1.25, "cached": 0.125, "output": 10}}: '
         "by model or provider, for a million tokens; cached may be left out"
@@ -208,6 +221,7 @@ class Prices:
 class Counts:
     """Names with a whole number each: an object, in a variable as JSON."""
 
+    word: ClassVar[str] = "JSON"
     allowed: str = 'an object such as {"claude-1": 2}, with whole numbers from 1 to 1000'
     most: int = 1000
 
@@ -230,6 +244,7 @@ class Counts:
 class Choice:
     """One of a few names."""
 
+    word: ClassVar[str] = "NAME"
     names: Sequence[str]
 
     @property
@@ -250,6 +265,7 @@ class Choice:
 class TextList:
     """A list of texts: arguments for a command."""
 
+    word: ClassVar[str] = "TEXT"
     allowed: str = "a list of texts"
 
     @property
@@ -283,14 +299,19 @@ class Words(TextList):
 class Variables:
     """Environment variables."""
 
+    word: ClassVar[str] = "TEXT"
     allowed: str = 'an object such as {"KEY": "value"}: names of letters, digits and _, each with a text'
 
     @property
     def schema(self) -> dict[str, Any]:
-        return {"type": "object", "propertyNames": {"pattern": _VARIABLE}, "additionalProperties": {"type": "string"}}
+        return {
+            "type": "object",
+            "propertyNames": {"pattern": f"^{VARIABLE_PATTERN}$"},
+            "additionalProperties": {"type": "string"},
+        }
 
     def read(self, raw: Any) -> dict[str, str]:
-        if not isinstance(raw, dict) or not all(re.fullmatch(_VARIABLE, name) for name in raw):
+        if not isinstance(raw, dict) or not all(map(is_variable, raw)):
             raise ValueError
         return {name: Text().read(value) for name, value in raw.items()}
 
@@ -299,6 +320,7 @@ class Variables:
 class Choices:
     """Some of a few names: a list, or a text with commas between them."""
 
+    word: ClassVar[str] = "TEXT"
     names: Sequence[str]
 
     @property
@@ -322,6 +344,7 @@ class Choices:
 class Globs(TextList):
     """Patterns of files in the project: a list, or a text with commas or line ends between them."""
 
+    word: ClassVar[str] = "GLOBS"
     allowed: str = (
         "paths or globs relative to the project, such as tests/**, as a list or with commas between them; "
         "{a,b} and a ! in front have no meaning"
@@ -344,6 +367,7 @@ class Globs(TextList):
 class Paths(TextList):
     """Paths of the machine: a list, or a text with commas or line ends between them."""
 
+    word: ClassVar[str] = "PATHS"
     allowed: str = (
         "paths, as a list or with commas between them; they may begin with ~/, or be relative to the work tree"
     )

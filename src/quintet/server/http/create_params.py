@@ -17,9 +17,9 @@ from quintet.server.profiles import load_profile
 from quintet.server.refusals import BadRequest, TooLong
 from quintet.server.terminal.input import without_control_characters
 from quintet.server.terminal.terminal_spec import TerminalSpec
+from quintet.variables import is_variable
 
 _MODEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/@\[\]-]{0,127}")
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OWN_NAME = re.compile(OWN_NAME)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 DEFAULT_PROVIDER: Final = provider_names()[0]
@@ -97,7 +97,7 @@ def _own_provider(name: str, agent: OwnAgent) -> Provider:
 
 
 def _are_variables(env: Mapping[str, str]) -> bool:
-    return all(_VARIABLE.fullmatch(name) and "\0" not in value for name, value in env.items())
+    return all(is_variable(name, value) for name, value in env.items())
 
 
 def check_length(text: str, name: str) -> str:

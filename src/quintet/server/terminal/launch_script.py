@@ -5,7 +5,6 @@ The script, not the command line, carries the environment, because command lines
 """
 
 import os
-import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,12 +12,12 @@ from typing import Final
 
 from quintet import files
 from quintet.providers.base import LaunchPlan
+from quintet.variables import is_variable
 
 _NOT_HANDED_ON: Final = frozenset(
     {"QUINTET_TOKEN", "TMUX", "TMUX_PANE", "TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TERMCAP", "COLUMNS",
      "LINES", "PWD", "OLDPWD", "SHLVL", "_", "STY", "WINDOW"}
 )  # fmt: skip
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def pane_environment(added: Mapping[str, str]) -> dict[str, str]:
@@ -40,7 +39,7 @@ def write_launch_script(
     for name, value in {**environment, **plan.env}.items():
         if value is None:
             lines.append(f"unset {name}")
-        elif _VARIABLE.fullmatch(name) and "\0" not in value:
+        elif is_variable(name, value):
             lines.append(f"export {name}={shlex.quote(value)}")
     lines.append(f"cd -P -- {shlex.quote(str(cwd))} || exit")  # not by tmux: it takes #(...) in a name as a command
     lines.append(f"exec {shlex.join([*before, *plan.argv])}")
