@@ -27,6 +27,7 @@ LEAVES = {
     "quintet.prose",
     "quintet.roles",
     "quintet.tokens",
+    "quintet.variables",
 }
 """modules that all may import, and that import only each other"""
 SERVER_LEAVES = {"server.events", "server.names", "server.refusals", "server.state_folder"}
@@ -60,7 +61,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "watch": RUNS_AS_SEEN,
     "watch.runs": RUNS_AS_SEEN,
     "watch.report": {"loop.journal", "watch.runs"},
-    "watch.dashboard": {"loop.journal", "loop.record", "watch.runs", "workspace.worktrees"},
+    "watch.dashboard": {"loop.decide.state", "loop.journal", "loop.record", "watch.runs", "workspace.worktrees"},
     "watch.console": {"loop.journal", "watch.runs"},
     "workspace": {"config"},
 }

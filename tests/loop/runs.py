@@ -9,7 +9,7 @@ from quintet.loop.decide.checks import CheckOutcome
 from quintet.loop.decide.flow import apply, first_state
 from quintet.loop.decide.flow import next_step as following
 from quintet.loop.decide.prompts import Prompts
-from quintet.loop.decide.state import Again, State, TerminalRef
+from quintet.loop.decide.state import Again, State, TerminalRef, When
 from quintet.loop.decide.steps import (
     Ask,
     AskedPerson,
@@ -29,7 +29,7 @@ from quintet.loop.decide.steps import (
     WaitForPerson,
 )
 from quintet.loop.decide.task import Task
-from quintet.loop.journal import Event, When
+from quintet.loop.journal import Event
 from quintet.roles import ROLES, Phase, Role
 
 TASK = Task("EXPLORE SUMMARY\nwith two lines", "SCENARIO: run it\nand look")

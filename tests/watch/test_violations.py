@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from quintet.loop import journal
 from quintet.loop.journal import Event, GuardedChange, GuardViolation
+from quintet.loop.record.journal_lines import read_line
 from quintet.roles import TESTER
 from quintet.watch.console.live_view import LiveFrame
 from quintet.watch.dashboard.run_json import handoff_json, run_json
@@ -97,4 +97,4 @@ def test_the_dashboard_gets_it_with_the_turn(folder: Path) -> None:
 
 
 def test_the_journal_keeps_all_of_it() -> None:
-    assert journal.read_line(at(1, UNDONE).model_dump_json().encode()) == at(1, UNDONE)
+    assert read_line(at(1, UNDONE).model_dump_json().encode()) == at(1, UNDONE)

@@ -100,7 +100,7 @@ def _report_of(task: QueuedTask, repository: str, *, is_local: bool) -> str:
 def logs(task: str) -> None:
     """Print the journal of a task's run."""
     from quintet.fleet.checkpoint import read_records  # noqa: PLC0415 - the other commands do without it
-    from quintet.loop.journal import read_line  # noqa: PLC0415
+    from quintet.loop.record.journal_lines import read_line  # noqa: PLC0415
     from quintet.watch.runs.event_lines import line_for  # noqa: PLC0415
 
     queue, _ = read_queue()

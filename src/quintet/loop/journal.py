@@ -1,10 +1,8 @@
-"""The journal: what happened in a run, one typed event a line. The state decides, the journal is a witness."""
+"""The events of a run: what happened in it. The state decides, the journal that they are written to is a witness."""
 
-import json
-from enum import StrEnum
-from typing import Annotated, Any, Final, Literal, get_args
+from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from quintet.actions import TurnActions
 from quintet.api.models import TokenCount
@@ -191,23 +189,13 @@ class Verified(_Event):
     """its output"""
 
 
-class When(StrEnum):
-    """When checks are run."""
-
-    START = "start"
-    """before the first prompt, where they have to fail"""
-    BEFORE_TEST = "before_test"
-    AFTER_TEST = "after_pass"
-    """after the tester's PASS, on which they have the last word"""
-
-
 class Checked(_Event):
     """How a check has ended that was run before the first prompt, or before the tester was asked."""
 
     event: Literal["checked"] = "checked"
     round: Whole
     when: str
-    """one of `When`"""
+    """one of `When` in `loop/decide/state.py`"""
     command: str
     exit_code: Whole
     file: str = ""
@@ -406,44 +394,3 @@ Event = Annotated[
     | RunFinished,
     Field(discriminator="event"),
 ]
-_ADAPTER: Final[TypeAdapter[Event]] = TypeAdapter(Event)
-_KINDS: Final = frozenset(kind.model_fields["event"].default for kind in get_args(get_args(Event)[0]))
-_LONGEST_VALUE: Final = 300
-
-
-def schema() -> dict[str, Any]:
-    """The JSON schema of a line."""
-    return _ADAPTER.json_schema()
-
-
-def read_line(line: bytes) -> Event | None:
-    """The event of a line; None for one that is torn or no event.
-
-    A kind that only a later version knows is not dropped: it is told in the words of its fields.
-    """
-    try:
-        return _ADAPTER.validate_json(line)
-    except ValidationError:
-        pass
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    kind, at = (found.get("event"), found.get("at")) if isinstance(found, dict) else (None, None)
-    if not isinstance(kind, str) or not isinstance(at, str) or kind in _KINDS:
-        return None
-    try:
-        return Noted(at=at, text=in_words(found))
-    except (ValidationError, RecursionError):
-        return None  # half characters, or values too deep for words
-
-
-def in_words(fields: dict[str, Any]) -> str:
-    """An event of whatever kind: its name, and its fields as they stand."""
-    name = str(fields.get("event", "")).replace("_", " ")
-    told = [
-        value if isinstance(value, str) else f"{key.replace('_', ' ')} {value}"
-        for key, value in fields.items()
-        if key not in ("event", "at") and value not in ("", None, (), [])
-    ]
-    return f"{name}: {', '.join(text[:_LONGEST_VALUE] for text in told)}" if told else f"{name}."

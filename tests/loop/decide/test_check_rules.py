@@ -11,9 +11,8 @@ from quintet.loop import journal
 from quintet.loop.decide.checks import Check, CheckOutcome
 from quintet.loop.decide.flow import apply, next_step
 from quintet.loop.decide.lint import EXPLORE_HEADER, SCENARIO_HEADER
-from quintet.loop.decide.state import State, Status, Turn
+from quintet.loop.decide.state import State, Status, Turn, When
 from quintet.loop.decide.steps import Ask, ChecksEnded, Finished, Verify
-from quintet.loop.journal import When
 from quintet.loop.record.state_file import load_state, save_state
 from quintet.roles import ANALYST, ROLES, TESTER, Phase
 from tests.loop.runs import FAIL, PASS, default_reply, new_state, play, scripted, settings

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from quintet.loop.journal import Event, RoundFailed, RunFinished, RunStarted, TestJudged, Warned, schema
+from quintet.loop.journal import Event, RoundFailed, RunFinished, RunStarted, TestJudged, Warned
 from quintet.loop.record.journal_file import Journal
+from quintet.loop.record.journal_lines import schema
 from tests.loop.texts import strange_text
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)

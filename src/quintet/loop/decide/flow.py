@@ -11,7 +11,7 @@ from quintet.loop import journal
 from quintet.loop.decide.checks import RED_OFF, all_checks, start_checks
 from quintet.loop.decide.judging import Applied, at_step, entered, judge_checks, judge_missing_reply, judge_reply
 from quintet.loop.decide.outputs import NOT_THERE, blank, is_empty
-from quintet.loop.decide.state import Again, Gate, State, Status, Turn, replace, without_terminals
+from quintet.loop.decide.state import Again, Gate, State, Status, Turn, When, replace, without_terminals
 from quintet.loop.decide.steps import (
     AFTER_PASS,
     ArchiveChange,
@@ -46,7 +46,6 @@ from quintet.loop.decide.steps import (
     Verify,
     WaitForPerson,
 )
-from quintet.loop.journal import When
 from quintet.roles import (
     ANALYST,
     BY_NAME,

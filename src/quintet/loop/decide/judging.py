@@ -14,9 +14,8 @@ from quintet.loop.decide.checks import RED_STOP, all_checks, passes_already, ref
 from quintet.loop.decide.evidence import did_work
 from quintet.loop.decide.gate import Verdict
 from quintet.loop.decide.outputs import NOT_THERE, blank, is_empty, missing, size_of
-from quintet.loop.decide.state import Again, State, Turn, replace
+from quintet.loop.decide.state import Again, State, Turn, When, replace
 from quintet.loop.decide.steps import Ask, ChecksEnded, Replied
-from quintet.loop.journal import When
 from quintet.roles import PEER_PROGRAMMER, PROGRAMMER, TESTER, Phase, Role
 
 NOTHING_RUN: Final = "by its own record the tester has run nothing"

@@ -44,6 +44,16 @@ class Again(StrEnum):
     """nobody can tell what the role changed, and nothing of it is undone: it is not asked, its verdict is negative"""
 
 
+class When(StrEnum):
+    """When checks are run."""
+
+    START = "start"
+    """before the first prompt, where they have to fail"""
+    BEFORE_TEST = "before_test"
+    AFTER_TEST = "after_pass"
+    """after the tester's PASS, on which they have the last word"""
+
+
 class Gate(StrEnum):
     """Where a run can wait for a person."""
 

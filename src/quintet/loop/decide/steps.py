@@ -10,8 +10,7 @@ from quintet.config import Settings
 from quintet.loop import journal
 from quintet.loop.decide import gate
 from quintet.loop.decide.checks import Check, CheckOutcome
-from quintet.loop.decide.state import Again, Gate, Status, TerminalRef
-from quintet.loop.journal import When
+from quintet.loop.decide.state import Again, Gate, Status, TerminalRef, When
 from quintet.roles import Role
 
 

@@ -8,10 +8,8 @@ from typing import Final
 
 from quintet import files
 from quintet.layout import JOURNAL
-from quintet.loop.journal import (
-    Event,
-    read_line,
-)
+from quintet.loop.journal import Event
+from quintet.loop.record.journal_lines import read_line
 from quintet.loop.record.run_record import RunRecord
 
 LONGEST_LINE: Final = 16_000_000

@@ -6,8 +6,8 @@ from quintet import command
 from quintet.config import Settings
 from quintet.errors import RunError
 from quintet.loop.decide.checks import RED_STOP, CheckOutcome, passes_already
+from quintet.loop.decide.state import When
 from quintet.loop.decide.steps import ChecksEnded, Verify
-from quintet.loop.journal import When
 from quintet.loop.record.store import RunStore
 
 _WORDS: Final = {

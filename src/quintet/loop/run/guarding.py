@@ -1,7 +1,6 @@
 """What the roles of a run may change: a snapshot before each prompt, a comparison after the reply, and the undo."""
 
 import itertools
-import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,7 +15,6 @@ from quintet.errors import GitError, NotGuarded, TooLarge
 from quintet.guard import (
     Area,
     Change,
-    Rules,
     Snapshot,
     Split,
     Store,
@@ -26,22 +24,27 @@ from quintet.guard import (
     keep,
     load,
     look,
-    matches,
     save,
     take,
     undo,
 )
-from quintet.layout import OWN_FILES, TMP, guard_folder, start_snapshot, user_state_folder
+from quintet.layout import TMP, guard_folder, start_snapshot
 from quintet.loop.decide.state import State
 from quintet.loop.decide.steps import Ask, Step, Verify
 from quintet.loop.journal import GuardViolation
 from quintet.loop.record.store import RunStore
-from quintet.loop.run.change_words import guarded_change, some_changes
+from quintet.loop.run.change_words import some_changes
 from quintet.loop.run.checkout_watch import CheckoutWatch
+from quintet.loop.run.forbidden_changes import (
+    MOST_CHANGES,
+    protected_files,
+    split_changes,
+    unknown_violation,
+    violation_of,
+)
 from quintet.program import program
 from quintet.prose import plural, printable
 from quintet.roles import TESTER, Role
-from quintet.workspace.worktrees import worktree_branches
 
 _STOPPED: Final = "stopped"
 """the snapshot of the project when the run was stopped"""
@@ -49,8 +52,6 @@ _TURN: Final = "turn-"
 """the beginning of the names of the snapshots before a prompt"""
 _LEFT: Final = f"{_TURN}left"
 """the snapshot of a turn that is over: the project as that has left it, and as it has to be until the next one"""
-_MOST: Final = 50
-"""changes that an event names"""
 _LARGEST: Final = 10_000_000
 
 
@@ -61,7 +62,6 @@ class TreeGuard:
         self._settings, self._store = settings, store
         self._folder = guard_folder(store.state.run_id)
         self._start_snapshot = start_snapshot(store.state.run_id)
-        self._protect = (*OWN_FILES, *settings.protect)
         self._skip = [TMP.name]
         if settings.state_file.is_relative_to(settings.workspace.tree):
             self._skip.append(settings.state_file.relative_to(settings.workspace.tree).as_posix())
@@ -182,7 +182,7 @@ class TreeGuard:
         if before is None:
             return
         self._resumed = True
-        split = self._split(TESTER, compare(before, look(before, snapshots)))
+        split = self._split(TESTER, compare(before, look(before, snapshots)), before)
         if split.forbidden:
             patch = self._free_name("checks-undone")
             undone = self._carry_out(split, before, snapshots, patch)
@@ -270,23 +270,18 @@ class TreeGuard:
         earlier = found = self._noted()
         if snapshots is None or before is None:
             is_known = not (self._lost and self._was_guarded)
-            return None if is_known or self._settings.guard != "restore" else self._unknown(step, earlier)
+            return None if is_known or self._settings.guard != "restore" else unknown_violation(step, earlier)
         with self._guarding(f"what {step.role} has changed in this turn is not known"):
             self._last = look(before, snapshots)
             changes = compare(before, self._last)
-            split = self._split(step.role, [*changes, *self._checkout.after()])
+            split = self._split(step.role, [*changes, *self._checkout.after()], before)
             if split.forbidden or split.told:
-                found = self._undo(split, before, snapshots, self._violation(step, split, earlier))
+                found = self._undo(split, before, snapshots, violation_of(step, split, earlier))
             is_known = not self._lost
             is_undone = split.forbidden and self._settings.guard == "restore"
             self._left = self._last if self._last.complete and not is_undone else None
             self._left_unchanged = not changes
-        return found if is_known or self._settings.guard != "restore" else self._unknown(step, earlier)
-
-    def _unknown(self, step: Ask, earlier: GuardViolation | None) -> GuardViolation:
-        """Nobody can tell what a role has changed: its verdict is taken as negative."""
-        found = earlier or GuardViolation(step=step.key, role=step.role.name)
-        return found.model_copy(update={"undone": False, "serious": True, "unknown": True})
+        return found if is_known or self._settings.guard != "restore" else unknown_violation(step, earlier)
 
     def done(self, step: Ask) -> None:
         """The outcome of the step is saved: its snapshot is still needed if it is one of what the step has left."""
@@ -299,50 +294,17 @@ class TreeGuard:
         self._name, self._before, self._lost, self._left_at = "", None, False, self._store.state
 
     def _take(self, snapshots: Store, name: str) -> Snapshot:
-        return take(self._settings.workspace.tree, snapshots, name, self._protect, skip=self._skip, cache=self._last)
-
-    def _split(self, role: Role, changes: Sequence[Change]) -> Split:
-        """What of the changes is to be undone, and what only told.
-
-        Where the turn began in an earlier process, the user may have edited the run's own files in between.
-        """
-        rules = Rules(role.may_change, role.may_commit, self._protect, self._settings.guard_allow)
-        split = rules.split(changes)
-        own = [
-            change
-            for change in split.forbidden
-            if self._resumed and change.area is Area.FILE and matches(change.name, OWN_FILES)
-        ]
-        told = [change for change in split.told if not self._is_ours(change)]
-        if role.may_commit:
-            told = [change for change in told if change.area is not Area.NESTED]
-        workspace = self._settings.workspace
-        others = worktree_branches() - {workspace.branch} if changes else set()
-        of_others = [change for change in changes if change.is_branch(others)]
-        shared = [*of_others]
-        if workspace.is_worktree:  # the user and other runs change these too, so nothing of them is undone
-            shared += [change for change in changes if change.is_shared(workspace.branch)]
-            told = [change for change in (*told, *shared) if change not in of_others]
-        forbidden = tuple(change for change in split.forbidden if change not in own and change not in shared)
-        return Split(split.allowed, forbidden, (*own, *told))
-
-    def _is_ours(self, change: Change) -> bool:
-        """Whether it is Quintet that changes a file, where its state directory is in the same repository."""
-        if change.area is not Area.ELSEWHERE or self._before is None:
-            return False
-        state, top = Path(os.path.realpath(user_state_folder())), self._before.place.top
-        return state.is_relative_to(top) and Path(top, change.name).is_relative_to(state)
-
-    def _violation(self, step: Ask, split: Split, earlier: GuardViolation | None) -> GuardViolation:
-        paths = list(dict.fromkeys([*(earlier.paths if earlier else ()), *map(guarded_change, split.forbidden)]))
-        return GuardViolation(
-            step=step.key,
-            role=step.role.name,
-            paths=tuple(paths[:_MOST]),
-            left_out=len(paths[_MOST:]) + (earlier.left_out if earlier else 0),
-            serious=split.serious or (earlier is not None and earlier.serious),
-            outside=tuple(map(guarded_change, split.told[:_MOST])),
+        return take(
+            self._settings.workspace.tree,
+            snapshots,
+            name,
+            protected_files(self._settings),
+            skip=self._skip,
+            cache=self._last,
         )
+
+    def _split(self, role: Role, changes: Sequence[Change], before: Snapshot) -> Split:
+        return split_changes(role, changes, before, self._settings, resumed=self._resumed)
 
     def _undo(self, split: Split, before: Snapshot, snapshots: Store, violation: GuardViolation) -> GuardViolation:
         """Undo the forbidden changes. The violation is written down first, so that a kill does not hide it."""
@@ -354,7 +316,7 @@ class TreeGuard:
         undone = self._carry_out(split, before, snapshots, patch)
         failed = tuple(f"{printable(name)}: {reason}" for name, reason in undone.failed.items())
         left = any(change.area is Area.FILE and change.name in undone.failed for change in undone.changes)
-        told = {"failed": (*failed, *undone.notes)[:_MOST], "serious": violation.serious or left}
+        told = {"failed": (*failed, *undone.notes)[:MOST_CHANGES], "serious": violation.serious or left}
         return violation.model_copy(update=told)
 
     def _carry_out(self, split: Split, before: Snapshot, snapshots: Store, patch: Path) -> Undone:

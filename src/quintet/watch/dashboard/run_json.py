@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from quintet.actions import TurnActions
-from quintet.loop.journal import Event, When
+from quintet.loop.decide.state import When
+from quintet.loop.journal import Event
 from quintet.roles import ROLES
 from quintet.watch.runs.action_words import action_lines, did_words, doubt_words
 from quintet.watch.runs.advice import Code, advise

@@ -4,7 +4,7 @@ import shlex
 from pathlib import Path
 
 from quintet.layout import TMP
-from quintet.loop.journal import When
+from quintet.loop.decide.state import When
 from quintet.program import program
 from quintet.roles import PROGRAMMER, TESTER
 from quintet.watch.runs.formatting import one_line

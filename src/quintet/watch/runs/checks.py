@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from quintet.loop import journal
-from quintet.loop.journal import When
+from quintet.loop.decide.state import When
 
 VERIFIED: Final = "verified"
 """what a PASS rests on that checks have confirmed"""

@@ -5,6 +5,7 @@ from typing import Final
 from quintet.loop import journal
 from quintet.loop.decide.state import GATES
 from quintet.loop.journal import Event
+from quintet.loop.record.journal_lines import event_in_words
 from quintet.program import program
 from quintet.prose import first_few
 from quintet.roles import in_words
@@ -133,4 +134,4 @@ def _trouble(event: Event) -> str:
             return f"warning: {text}"
         case journal.Noted(text=text):
             return text
-    return journal.in_words(event.model_dump())
+    return event_in_words(event.model_dump())

@@ -11,8 +11,9 @@ from typing import Final
 from quintet.errors import RunError, StateError
 from quintet.layout import JOURNAL, TMP, run_folder
 from quintet.loop.decide.state import State, Status
-from quintet.loop.journal import Event, read_line
+from quintet.loop.journal import Event
 from quintet.loop.record.journal_file import LONGEST_LINE, Journal
+from quintet.loop.record.journal_lines import read_line
 from quintet.loop.record.lock import is_locked
 from quintet.loop.record.run_record import recorded, recorded_runs
 from quintet.loop.record.saved_state import find_state_file

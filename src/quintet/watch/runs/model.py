@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from quintet.loop import journal
-from quintet.loop.journal import Event, When
+from quintet.loop.decide.state import When
+from quintet.loop.journal import Event
 from quintet.roles import BY_NAME, TESTER, Role
 from quintet.tokens import TokenCount
 from quintet.watch.runs.checks import VERIFIED, CheckRun, check_run

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from quintet.layout import STATE
+from quintet.loop.decide.state import When
 from quintet.loop.decide.task import title_of
-from quintet.loop.journal import When
 from quintet.loop.record.run_record import recorded
 from quintet.loop.record.state_file import state_file_of
 from quintet.roles import ROLES, TESTER
