@@ -173,7 +173,7 @@ def test_a_result_is_pushed_once_and_found_by_whoever_takes_the_task_then(
     assert sh(Path(spec.repository), f"git show quintet/{NAME}:new.txt") == "new"
     machine("bert", tmp_path, monkeypatch)
     assert Clone(spec, NAME, 1).open(keep=False) == outcome
-    assert forget(spec.repository, NAME)
+    assert forget(spec.repository, [NAME])
     assert refs(spec) == ["refs/heads/main", f"refs/heads/quintet/{NAME}"]
 
 

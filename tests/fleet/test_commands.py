@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from quintet.fleet.add import without_login
+from quintet.config import load_settings
+from quintet.errors import QueueError
+from quintet.fleet.add import find_source, without_login
 from quintet.fleet.choosing import Worker, clock
-from quintet.fleet.tasks import TaskOutcome, TaskStatus
-from tests.fleet.rig import Fleet, fleet
+from quintet.fleet.tasks import Needs, TaskOutcome, TaskStatus, attributes_of
+from tests.fleet.rig import Fleet, fleet, with_remote
 
 NEEDED = {"id", "title", "status", "verdict", "machine", "branch", "commit", "reason"}
 
@@ -144,6 +146,46 @@ def test_a_task_is_cancelled_retried_moved_and_removed(queue: Fleet) -> None:
     assert queue.refused("queue", "show", "add").startswith("add means 2 tasks: ")
 
 
+def test_a_task_that_was_removed_and_is_added_again_begins_anew(queue: Fleet) -> None:
+    task = queue.add("a")
+    for made, attempt in ((f"quintet/{task}", 2), (f"quintet/{task}-try2-2", 3)):
+        queue.project.git("branch", made)
+        assert "is removed" in queue.queue("remove", task)
+        assert queue.add("a") == task
+        assert queue.task(task).attempt == attempt
+    assert queue.task(queue.add("b")).attempt == 1
+
+
+def test_remove_takes_all_attempts_from_the_remote(queue: Fleet) -> None:
+    task = queue.add("a")
+    with_remote(queue)
+    spec = queue.database.spec(task).model_copy(
+        update={"repository": str(queue.project.root / "remote.git"), "is_local": False}
+    )
+    queue.database.delete(task)
+    queue.database.add({task: (spec, attributes_of("a", spec.repository, Needs()) | {"attempt": 3})})
+    for name in (task, f"{task}-try2", f"{task}-try3", f"{task}-try4", "another"):
+        queue.remote("update-ref", f"refs/quintet/{name}/archive", "main")
+    assert "is removed" in queue.queue("remove", task)
+    left = queue.remote("for-each-ref", "--format=%(refname)", "refs/quintet").split()
+    assert left == [f"refs/quintet/{task}-try4/archive", "refs/quintet/another/archive"]
+
+
+def test_a_remote_that_is_ahead_of_what_was_fetched_has_the_commit(queue: Fleet) -> None:
+    with_remote(queue)
+    settings = load_settings(None, queue.project.env, {"wd": str(queue.project.wd)}, queue.project.wd).settings
+    base = queue.project.git("rev-parse", "HEAD")
+    who = ("-c", "user.name=anna", "-c", "user.email=anna@localhost")
+    ahead = queue.remote(*who, "commit-tree", "main^{tree}", "-p", "main", "-m", "Of somebody else")
+    queue.remote("update-ref", "refs/heads/main", ahead)
+    before = queue.project.git("for-each-ref")
+    assert find_source(settings, is_local=False).base == base
+    assert queue.project.git("for-each-ref") == before
+    queue.project.git("commit", "--quiet", "--allow-empty", "--message", "Not pushed")
+    with pytest.raises(QueueError, match="does not have the commit"):
+        find_source(settings, is_local=False)
+
+
 def test_a_parked_task_says_until_when_and_goes_on_then_or_after_retry(queue: Fleet) -> None:
     task = queue.add("a")
     until = time.time() + 3600
@@ -199,9 +241,12 @@ def test_one_process_at_a_time_moves_tasks(queue: Fleet) -> None:
 
 
 def test_the_unit_for_systemd_starts_this_program_with_the_given_options(queue: Fleet) -> None:
-    said = queue.call("worker", "--slots", "3", "--label", "gpu", "--name", "anna", "--systemd", PATH="/usr/bin").stdout
+    said = queue.call(
+        "worker", "--slots", "3", "--label", "gpu", "--name", "anna", "--systemd", PATH='/usr/bin:/my "own" bin'
+    ).stdout
     command = f"ExecStart={sys.executable} -m quintet worker --slots 3 --name anna --label gpu"
-    assert {command, "Environment=PATH=/usr/bin", "Restart=always"} <= set(said.splitlines())
+    path = r'Environment="PATH=/usr/bin:/my \"own\" bin"'
+    assert {command, path, "Restart=always"} <= set(said.splitlines())
 
 
 def test_a_name_with_a_slash_is_refused(queue: Fleet) -> None:

@@ -46,7 +46,8 @@ def unit(words: Sequence[str]) -> str:
     """The unit for systemd that starts this program with some words."""
     text = resources.files("quintet.fleet").joinpath("quintet-worker.service").read_text(encoding="utf-8")
     command = shlex.join([sys.executable, "-m", "quintet", *words]).replace("%", "%%")
-    return text.format(path=os.environ.get("PATH", "").replace("%", "%%"), command=command).rstrip()
+    path = os.environ.get("PATH", "").replace("%", "%%").replace("\\", r"\\").replace('"', r"\"")
+    return text.format(path=path, command=command).rstrip()
 
 
 def _name(given: str) -> str:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
@@ -12,12 +13,13 @@ from quintet.config.load import Loaded
 from quintet.errors import GitError, QueueError
 from quintet.fleet.database import Database
 from quintet.fleet.task_settings import own_prompt_texts, settings_document
-from quintet.fleet.tasks import PRIORITY, Needs, TaskSpec, attributes_of, task_id
+from quintet.fleet.tasks import PRIORITY, Needs, TaskSpec, attributes_of, branch_of, task_id
 from quintet.loop.decide.task import parse_task, title_of
 from quintet.loop.run.plan import check_settings
 from quintet.workspace.creating import find_base
 from quintet.workspace.repository import Repository, repository_of
 
+_FETCH_SECONDS: Final = 600.0
 _LABEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,40}")
 
 
@@ -73,13 +75,22 @@ def _remote(repository: Repository, base: str) -> str:
     name = "origin" if "origin" in names else names[0]
     address = git.run(repository.top, "remote", "get-url", name).text
     try:
-        heads = git.run(repository.top, "ls-remote", "--quiet", address, "refs/heads/*").text.split()[::2]
+        words = git.run(repository.top, "ls-remote", "--quiet", address, "refs/heads/*").text.split()
     except GitError as error:
         raise QueueError(f"the remote {name} cannot be read: {error}") from None
-    known = (git.answer(repository.top, "merge-base", "--is-ancestor", base, head) is not None for head in heads)
-    if not any(known):
+    heads, branches = words[::2], words[1::2]
+    if branches and not _is_known(repository, base, heads):
+        # the remote may be ahead; its commits are brought here, and no branch is changed
+        fetch = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
+        git.run(repository.top, *fetch, address, *branches, seconds=_FETCH_SECONDS, check=False)
+    if not _is_known(repository, base, heads):
         raise QueueError(f"the remote {name} does not have the commit {base[:10]}; push it first: git push {name} HEAD")
     return without_login(address)
+
+
+def _is_known(repository: Repository, base: str, heads: Sequence[str]) -> bool:
+    """Whether a commit is in one of the branches of a remote."""
+    return any(git.answer(repository.top, "merge-base", "--is-ancestor", base, head) is not None for head in heads)
 
 
 def without_login(address: str) -> str:
@@ -112,9 +123,20 @@ def add_tasks(
         parse_task(one.text, one.name)
         title = title_of(one.text)
         ids.append(task_id(title, place, source.base, one.text))
-        tasks[ids[-1]] = (spec.model_copy(update={"text": one.text}), attributes_of(title, place, needs))
+        told = attributes_of(title, place, needs) | {"attempt": _first_attempt(source, ids[-1])}
+        tasks[ids[-1]] = (spec.model_copy(update={"text": one.text}), told)
     new = database.add(tasks)
     return [(one, one in new) for one in ids]
+
+
+def _first_attempt(source: Source, identifier: str) -> int:
+    """The attempt that a task begins with: the branches of one that was removed before stay as they are."""
+    if not source.is_local:
+        return 1
+    branch = re.escape(branch_of(identifier, 1))
+    names = git.run(Path(source.address), "for-each-ref", "--format=%(refname:short)", "refs/heads/quintet").text
+    found = [re.fullmatch(rf"{branch}(?:-try(\d+))?(?:-\d+)?", name) for name in names.splitlines()]
+    return max((int(one[1] or 1) + 1 for one in found if one), default=1)
 
 
 def _needs(settings: Settings, wish: Wish) -> Needs:

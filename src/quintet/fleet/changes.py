@@ -69,9 +69,9 @@ def remove_task(database: Database, task: QueuedTask) -> str:
     """Remove a task that does not run."""
     if task.status is TaskStatus.RUNNING:
         raise QueueError(f"{task.id} is running on {task.progress.machine}; cancel it first")
-    spec, name = database.spec(task.id), attempt_name(task.id, task.attempt)
+    spec, names = database.spec(task.id), [attempt_name(task.id, one + 1) for one in range(task.attempt)]
     database.delete(task.id)
     removed = f"{task.id} is removed; its branch stays where there is one"
-    if spec.is_local or forget(spec.repository, name):
+    if spec.is_local or forget(spec.repository, names):
         return removed
-    return f"{removed}, and so does refs/quintet/{name} in {spec.repository}, which cannot be pushed to"
+    return f"{removed}, and so does refs/quintet/{task.id} in {spec.repository}, which cannot be pushed to"

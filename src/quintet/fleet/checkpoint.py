@@ -364,11 +364,12 @@ def stale_trees(tasks: Iterable[QueuedTask], machine: str, own_places: Iterable[
     return [tree for tree in found if tree.name.removesuffix(_DRAFT) not in needed]
 
 
-def forget(repository: str, name: str) -> bool:
-    """Remove what the remote has of a task beside its branch; whether it has nothing more of it."""
+def forget(repository: str, names: Iterable[str]) -> bool:
+    """Remove what the remote has of some attempts beside their branches; whether it has nothing more of them."""
+    patterns = [f"refs/quintet/{name}/*" for name in names]
     with tempfile.TemporaryDirectory() as folder:
         git.run(Path(folder), "init", "--quiet", "--bare", ".")
-        found = git.run(Path(folder), "ls-remote", "--quiet", repository, f"refs/quintet/{name}/*", check=False)
+        found = git.run(Path(folder), "ls-remote", "--quiet", repository, *patterns, check=False)
         refs = [line.partition("\t")[2] for line in found.text.splitlines()]
         words = ("push", "--quiet", repository, *(f":{ref}" for ref in refs))
         return not found.code and (not refs or not git.run(Path(folder), *words, seconds=SECONDS, check=False).code)

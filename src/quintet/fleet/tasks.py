@@ -2,7 +2,6 @@
 
 import hashlib
 import time
-from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Final
 
@@ -167,7 +166,7 @@ def branch_of(identifier: str, attempt: int) -> str:
     return f"quintet/{attempt_name(identifier, attempt)}"
 
 
-def attributes_of(title: str, repository: str, needs: Needs) -> Mapping[str, Any]:
+def attributes_of(title: str, repository: str, needs: Needs) -> dict[str, Any]:
     """What is written about a new task beside its spec, for those who look at many."""
     moment = time.time()  # a file's database has whole seconds only
     return {"title": title, "repository": repository, "needs": needs.model_dump(mode="json"), "added": moment}
