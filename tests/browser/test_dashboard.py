@@ -318,7 +318,7 @@ def test_the_queue_with_every_machine_and_the_way_to_a_run(page: Page) -> None:
     with fleet() as queue:
         waiting, failed = queue.add("a", Wish(labels=("gpu",))), queue.add("b")
         write(queue.project.wd / ".tmp" / RUN, failed_run())
-        queue.database.note(failed, title=ATTACK_LINE, progress={"run": RUN})
+        queue.note(failed, title=ATTACK_LINE, progress={"run": RUN})
         queue.database.cancel(failed)
         queue.database.beat(Worker(name="anna", slots=2, providers={"scripted": ""}))
         board = queue.project.start("dashboard", "--port", "0", **queue.settings)
@@ -334,7 +334,7 @@ def test_the_queue_with_every_machine_and_the_way_to_a_run(page: Page) -> None:
         assert page.evaluate("document.documentElement.scrollWidth") == 420
 
         # what changes in the database shows by itself
-        queue.database.note(waiting, parked="usage limit", parked_until=0)
+        queue.note(waiting, parked="usage limit", parked_until=0)
         expect(page.locator("#parked")).to_contain_text("usage limit", timeout=PATIENCE)
         expect(page.locator("#waiting")).to_be_hidden()
 

@@ -116,6 +116,10 @@ class Fleet:
         assert found is not None
         return found
 
+    def note(self, task_id: str, **attributes: Any) -> None:
+        """Write something down about a task, as a slot does."""
+        assert self.database.change(self.task(task_id), **attributes)
+
     def until(self, is_so: Callable[[], Any], what: str = "", seconds: float = DEADLINE) -> Any:
         """Wait until something is so."""
         deadline = time.monotonic() + seconds

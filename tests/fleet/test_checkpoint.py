@@ -22,7 +22,7 @@ from quintet.fleet.checkpoint import (
     work_commit,
 )
 from quintet.fleet.tasks import Needs, QueuedTask, TaskOutcome, TaskProgress, TaskSpec, TaskStatus
-from quintet.layout import JOURNAL, STATE, record_folder
+from quintet.layout import JOURNAL, SETTINGS, STATE, record_folder
 from tests.stub.ordinary import without_root_powers
 from tests.workspace.repositories import sh
 
@@ -139,6 +139,16 @@ def test_a_file_that_cannot_be_read_is_left_out_and_told(spec: TaskSpec) -> None
     for made in (checkpoint, commit):
         assert sh(clone.top, f"git show --name-only --format= {made}") == "new.txt"
     assert left_out == "error: unable to index file 'locked.txt'\n"
+
+
+def test_no_settings_of_a_machine_are_in_a_checkpoint(spec: TaskSpec) -> None:
+    clone = opened(spec)
+    work(clone)
+    files.write(record_folder(RUN) / SETTINGS, '{"providers": {"mine": {"env": {"API_KEY": "sk-secret"}}}}')
+    commit = make_checkpoint(clone.top, RUN)
+    held = sh(clone.top, f"git ls-tree -r --name-only {commit}").splitlines()
+    assert {f".tmp/records/{name}" for name in (STATE, JOURNAL)} <= set(held)
+    assert "sk-secret" not in "".join(sh(clone.top, f"git cat-file blob {commit}:{name}") for name in held)
 
 
 def test_a_worker_that_lost_its_task_can_push_neither_checkpoint_nor_result(
@@ -308,8 +318,8 @@ def test_clones_that_no_task_needs_any_more_are_found(spec: TaskSpec) -> None:
             place=place,
         )
 
-    tasks = [task(NAME, "here"), task("elsewhere-2", "there"), task("starting-3", "there", "slot desk/1")]
-    stale = stale_trees(tasks, "here", ["slot desk/1"])
+    tasks = [task(NAME, "here"), task("elsewhere-2", "there"), task("starting-3", "there", "slot desk/1@here")]
+    stale = stale_trees(tasks, "here")
     assert [path.name for path in stale] == ["elsewhere-2", "ended-1"]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from quintet.fleet.choosing import Situation, Worker, choose, clock, waits_for
+from quintet.fleet.choosing import Situation, Worker, can_come, choose, clock, waits_for
 from quintet.fleet.tasks import Needs, QueuedTask, TaskStatus
 
 NOW = time.time()
@@ -112,6 +112,23 @@ def test_a_task_that_nothing_keeps_waits_for_a_slot_or_a_worker() -> None:
     assert reason(task("a"), workers=(drained,)) == "waits for desk, which is drained"
     assert reason(task("a"), workers=(empty,)) == "waits for desk: the tokens are used up"
     assert reason(task("a", TaskStatus.RUNNING)) == ""
+
+
+@pytest.mark.parametrize(
+    ("waiting", "comes"),
+    [
+        (task("a"), True),
+        (task("a", not_before=NOW + 60), True),
+        (task("a", after=("passed", "running")), True),
+        (task("a", after=("failed",)), False),
+        (task("a", after=("gone",)), False),
+        (task("a", TaskStatus.PARKED, parked="usage limit", parked_until=NOW + 60), True),
+        (task("a", TaskStatus.PARKED, parked="no agent"), False),
+    ],
+)
+def test_whether_a_task_will_come_without_anybody_doing_something(waiting: QueuedTask, comes: bool) -> None:
+    others = {str(one): one for one in (TaskStatus.PASSED, TaskStatus.RUNNING, TaskStatus.FAILED)}
+    assert can_come(waiting, situation(waiting, **others)) is comes
 
 
 def test_a_task_that_has_a_slot_is_not_given_twice() -> None:

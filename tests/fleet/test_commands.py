@@ -189,13 +189,37 @@ def test_a_remote_that_is_ahead_of_what_was_fetched_has_the_commit(queue: Fleet)
 def test_a_parked_task_says_until_when_and_goes_on_then_or_after_retry(queue: Fleet) -> None:
     task = queue.add("a")
     until = time.time() + 3600
-    queue.database.note(task, parked="usage limit: come back later", parked_until=until)
+    queue.note(task, parked="usage limit: come back later", parked_until=until)
     assert queue.listed()[task]["reason"] == f"parked until {clock(until)}: usage limit: come back later"
     assert f"parked    {task}" in queue.queue()
     assert "waits again" in queue.queue("retry", task)
     assert queue.task(task).status is TaskStatus.WAITING
-    queue.database.note(task, parked="usage limit", parked_until=time.time() - 1)
+    queue.note(task, parked="usage limit", parked_until=time.time() - 1)
     assert queue.task(task).status is TaskStatus.WAITING
+
+
+def test_nobody_changes_a_task_that_is_not_as_it_was_seen(queue: Fleet) -> None:
+    seen = queue.task(queue.add("a"))
+    queue.database.cancel(seen.id)
+    assert not queue.database.change(seen, "slot desk/1@here")
+    assert queue.task(seen.id).status is TaskStatus.CANCELLED
+    cancelled = queue.task(seen.id)
+    assert "goes on where it was" in queue.queue("retry", seen.id)
+    assert not queue.database.change(cancelled, "waiting")
+    given = queue.task(seen.id)
+    assert queue.database.change(given, "slot desk/1@here", parked="")
+    assert not queue.database.change(given, "slot attic/1@there")
+    assert queue.task(seen.id).place == "slot desk/1@here"
+
+
+def test_a_task_is_taken_away_only_where_its_row_has_stayed_the_same(queue: Fleet) -> None:
+    waiting = queue.task(queue.add("a"))
+    assert queue.database.change(waiting, "slot desk/1@here")
+    silent = queue.task(waiting.id)
+    assert queue.database.change(silent, takeovers=1)
+    assert not queue.database.take_away(silent)
+    assert queue.database.take_away(queue.task(waiting.id))
+    assert (queue.task(waiting.id).place, queue.task(waiting.id).takeovers) == ("waiting", 1)
 
 
 def test_workers_are_shown_drained_and_forgotten(queue: Fleet) -> None:

@@ -38,7 +38,7 @@ def client_of(queue: Fleet) -> Client:
 
 def test_the_page_shows_what_waits_is_parked_has_ended_and_the_machines(queue: Fleet) -> None:
     waiting, parked, ended = queue.add("a"), queue.add("b"), queue.add("c")
-    queue.database.note(parked, parked="usage limit")
+    queue.note(parked, parked="usage limit")
     queue.database.cancel(ended)
     queue.database.beat(Worker(name="anna", slots=2, labels=("gpu",)))
     found = client_of(queue).get("/watch/queue").json()
@@ -93,7 +93,7 @@ def test_a_task_leads_to_its_run_on_this_machine(queue: Fleet) -> None:
     task, client = queue.add("a"), client_of(queue)
     assert client.get(f"/watch/queue/{task}").status_code == 404
     write(queue.project.wd / ".tmp" / RUN, failed_run())
-    queue.database.note(task, progress={"run": RUN})
+    queue.note(task, progress={"run": RUN})
     assert client.get(f"/watch/runs/{RUN}").status_code == 404
     assert client.get(f"/watch/queue/{task}").json() == {"run": RUN}
     told = client.get(f"/watch/runs/{RUN}").json()
@@ -124,7 +124,7 @@ def test_a_task_leads_to_its_run_on_another_machine(queue: Fleet, monkeypatch: p
     remote = push_checkpoint(queue, "far-1", "state", [*started(), sent(1, ANALYST)])
     spec = TaskSpec(repository=remote, is_local=False, base="c", text="t", settings={})
     queue.database.add({"far-1": (spec, attributes_of("Far", remote, Needs()))})
-    queue.database.note("far-1", progress={"run": RUN, "machine": "bert", "slot": 1, "since": 1.0})
+    queue.note("far-1", progress={"run": RUN, "machine": "bert", "slot": 1, "since": 1.0})
     queue.database.open_slot("bert/1")
     page = page_of(queue)
     monkeypatch.setattr(reading, "_status", lambda *_, **__: TaskStatus.RUNNING)  # no worker has it here

@@ -38,7 +38,7 @@ def test_the_tables_of_the_installed_engine_are_known() -> None:
 
 def test_a_reader_sees_what_those_see_who_change_the_queue(queue: Fleet) -> None:
     first, second = queue.add("a"), queue.add("b")
-    queue.database.note(first, parked="why", parked_until=0)
+    queue.note(first, parked="why", parked_until=0)
     queue.database.cancel(second)
     with QueueReader(queue.url) as reader:
         assert reader.is_known

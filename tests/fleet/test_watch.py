@@ -18,7 +18,7 @@ def running(name: str, mark: float, owner: str = "desk/1") -> QueuedTask:
 
 def test_a_row_that_does_not_change_gets_older_by_the_own_clock() -> None:
     clock = Clock()
-    watch = Watch(clock)
+    watch = Watch(1000.0, clock)
     assert watch.unchanged([running("a", 5.0), running("b", 5.0)]) == {"a": 0.0, "b": 0.0}
     clock.now = 100.0
     assert watch.unchanged([running("a", 5.0), running("b", 6.0)]) == {"a": 100.0, "b": 0.0}
@@ -28,11 +28,21 @@ def test_a_row_that_does_not_change_gets_older_by_the_own_clock() -> None:
 
 def test_a_row_that_was_gone_and_one_after_an_outage_begin_anew() -> None:
     clock = Clock()
-    watch = Watch(clock)
+    watch = Watch(1000.0, clock)
     watch.unchanged([running("a", 5.0), running("b", 5.0)])
     clock.now = 100.0
     watch.unchanged([running("b", 5.0)])
     assert watch.unchanged([running("a", 5.0)]) == {"a": 0.0}
     clock.now = 200.0
     watch.forget()
+    assert watch.unchanged([running("a", 5.0)]) == {"a": 0.0}
+
+
+def test_what_stood_still_between_two_looks_begins_anew() -> None:
+    clock = Clock()
+    watch = Watch(60.0, clock)
+    watch.unchanged([running("a", 5.0)])
+    clock.now = 60.0
+    assert watch.unchanged([running("a", 5.0)]) == {"a": 60.0}
+    clock.now = 190.0
     assert watch.unchanged([running("a", 5.0)]) == {"a": 0.0}

@@ -1,8 +1,11 @@
 """What a user can do to a task in the queue; what changes something returns a line that says what was done."""
 
+from typing import Any
+
 from quintet.errors import QueueError
 from quintet.fleet.checkpoint import forget
 from quintet.fleet.database import Database
+from quintet.fleet.reading import WAITING
 from quintet.fleet.tasks import Approval, QueuedTask, TaskStatus, attempt_name
 from quintet.loop.decide.state import GATES
 from quintet.program import program
@@ -21,15 +24,13 @@ def retry_task(database: Database, task: QueuedTask) -> str:
     """Let a parked or cancelled task go on, or begin a failed one anew."""
     match task.status:
         case TaskStatus.PARKED:
-            database.note(task.id, parked="", parked_until=0, takeovers=0)
+            _change(database, task, parked="", parked_until=0, takeovers=0)
             return f"{task.id} waits again"
         case TaskStatus.CANCELLED:
-            _rest(database, task)
-            database.move(task.id)
+            _change(database, task, WAITING, **_rested(task))
             return f"{task.id} waits again, and goes on where it was"
         case TaskStatus.FAILED:
-            _rest(database, task, attempt=task.attempt + 1)
-            database.rewind(task.id)
+            database.begin_anew(task.id, attempt=task.attempt + 1, **_rested(task))
             return f"{task.id} waits again, and begins anew (attempt {task.attempt + 1})"
         case _:
             raise QueueError(f"{task.id} is {task.status}; there is nothing to retry")
@@ -37,7 +38,7 @@ def retry_task(database: Database, task: QueuedTask) -> str:
 
 def answer_task(database: Database, task: QueuedTask, approval: Approval) -> str:
     """Approve what a task waits with, or send it back; its `step` is that of the task."""
-    database.note(task.id, approval=approval.model_dump(mode="json"), parked="", parked_until=0, gate="")
+    _change(database, task, approval=approval.model_dump(mode="json"), parked="", parked_until=0, gate="")
     what = GATES.get(approval.step.split("-")[1], "work")
     return (
         f"The {what} of {task.id} is {'approved' if approval.approved else 'sent back'}; it goes on when a slot is free"
@@ -51,9 +52,15 @@ def waiting_step(task: QueuedTask) -> str:
     return task.gate
 
 
-def _rest(database: Database, task: QueuedTask, **more: object) -> None:
+def _rested(task: QueuedTask) -> dict[str, Any]:
+    """What is written about a task that nobody carries out."""
     progress = task.progress.model_copy(update={"since": 0.0, "machine": "", "slot": 0, "agent": ""})
-    database.note(task.id, parked="", parked_until=0, takeovers=0, progress=progress.model_dump(mode="json"), **more)
+    return {"parked": "", "parked_until": 0, "takeovers": 0, "progress": progress.model_dump(mode="json")}
+
+
+def _change(database: Database, task: QueuedTask, queue: str = "", **attributes: Any) -> None:
+    if not database.change(task, queue, **attributes):
+        raise QueueError(f"{task.id} has changed in the meantime; look at it again: quintet queue")
 
 
 def move_task(database: Database, task: QueuedTask, priority: int) -> str:
@@ -61,7 +68,7 @@ def move_task(database: Database, task: QueuedTask, priority: int) -> str:
     if task.status not in (TaskStatus.WAITING, TaskStatus.PARKED):
         raise QueueError(f"{task.id} is {task.status}; only a task that waits can be moved")
     needs = task.needs.model_copy(update={"priority": priority})
-    database.note(task.id, needs=needs.model_dump(mode="json"))
+    _change(database, task, needs=needs.model_dump(mode="json"))
     return f"{task.id} has priority {priority} now"
 
 

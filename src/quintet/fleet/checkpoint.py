@@ -23,8 +23,9 @@ from pydantic import ValidationError
 
 from quintet import files, git
 from quintet.errors import GitError, QueueError
+from quintet.fleet.choosing import machine_of_slot
 from quintet.fleet.tasks import QueuedTask, TaskOutcome, TaskSpec, attempt_name, branch_of
-from quintet.layout import JOURNAL, PROMPT_TEXTS, PROMPTS, SETTINGS, STATE, TMP, fleet_folder, record_folder
+from quintet.layout import JOURNAL, PROMPT_TEXTS, PROMPTS, STATE, TMP, fleet_folder, record_folder
 from quintet.prose import printable
 
 SECONDS: Final = 600.0
@@ -40,8 +41,9 @@ _PAUSE_SECONDS: Final = 0.1
 _LONGEST_ANSWER: Final = 500
 RECORDS: Final = TMP / "records"
 """where the run's records are in a checkpoint"""
-_KEPT: Final = (STATE, JOURNAL, SETTINGS, "[0-9]*", f"{PROMPT_TEXTS}/*", f"{PROMPTS}/*")
-"""the files of a record that a run needs to go on; not its snapshots, which belong to a machine"""
+_KEPT: Final = (STATE, JOURNAL, "[0-9]*", f"{PROMPT_TEXTS}/*", f"{PROMPTS}/*")
+"""the files of a record that a run needs to go on; not its snapshots, nor its settings, which may hold secrets of a
+machine: whoever goes on has those of the task"""
 _NOBODY: Final = {
     f"GIT_{who}_{what}": value
     for who in ("AUTHOR", "COMMITTER")
@@ -353,11 +355,12 @@ def open_tree_lock(tree: str) -> int:
     return files.open_to_keep(path)
 
 
-def stale_trees(tasks: Iterable[QueuedTask], machine: str, own_places: Iterable[str]) -> list[Path]:
+def stale_trees(tasks: Iterable[QueuedTask], machine: str) -> list[Path]:
     """The clones here that no task needs: it has ended, or another machine has it. A slot may be making its own."""
-    places = set(own_places)
     needed = {
-        attempt_name(task.id, task.attempt) for task in tasks if task.progress.home == machine or task.place in places
+        attempt_name(task.id, task.attempt)
+        for task in tasks
+        if machine in (task.progress.home, machine_of_slot(task.place))
     }
     trees = fleet_folder() / "trees"
     found = sorted(trees.iterdir()) if trees.is_dir() else []

@@ -73,6 +73,11 @@ def slot_words(name: str) -> str:
     return name.removeprefix(SLOT).rpartition("@")[0]
 
 
+def machine_of_slot(name: str) -> str:
+    """The id of the machine that a slot is on, from the name of its queue; empty where it is another queue."""
+    return name.rpartition("@")[2] if name.startswith(SLOT) else ""
+
+
 def choose(situation: Situation, worker: Worker) -> QueuedTask | None:
     """The task that a worker takes next."""
     for task in in_order(situation.tasks):
@@ -114,6 +119,14 @@ def parked_words(task: QueuedTask) -> str:
     """Why a task is parked, and until when."""
     until = f" until {clock(task.parked_until)}" if task.parked_until else ""
     return f"parked{until}: {task.parked}"
+
+
+def can_come(task: QueuedTask, situation: Situation) -> bool:
+    """Whether a task that waits can be taken now or later without anybody doing something about it."""
+    if task.status is TaskStatus.PARKED:
+        return bool(task.parked_until)
+    over = (None, TaskStatus.FAILED, TaskStatus.CANCELLED)
+    return not any(situation.others.get(other) in over for other in task.needs.after)
 
 
 def waits_for(task: QueuedTask, situation: Situation, workers: Sequence[Worker]) -> str:

@@ -5,6 +5,7 @@ it to one of its slots by moving it to that slot's own queue. The engine starts 
 the process that it has given the task to.
 """
 
+import json
 import logging
 import os
 import time
@@ -40,7 +41,7 @@ from quintet.fleet.reading import (
     first_line,
     libpq_url,
 )
-from quintet.fleet.tasks import TaskOutcome, TaskSpec
+from quintet.fleet.tasks import QueuedTask, TaskOutcome, TaskSpec, TaskStatus
 from quintet.program import program
 
 _APPLICATION: Final = "quintet"
@@ -49,6 +50,27 @@ _VERSION: Final = "quintet-queue-1"
 _LOCK: Final = 0x71756E74
 _LOCK_SECONDS: Final = 0.2
 _POLL_SECONDS: Final = 1.0
+_SEEN: Final = {
+    TaskStatus.WAITING: "'ENQUEUED', 'DELAYED'",
+    TaskStatus.PARKED: "'ENQUEUED', 'DELAYED'",
+    TaskStatus.RUNNING: "'PENDING'",
+    TaskStatus.CANCELLED: "'CANCELLED'",
+}
+"""the engine's words for how a task stands"""
+_CHANGE: Final = """
+UPDATE dbos.workflow_status SET attributes = {merged}, updated_at = {now}{moved}
+WHERE workflow_uuid = :id AND status IN ({seen})
+  AND COALESCE(queue_name, '') = :place AND COALESCE(owner_xid, '') = :token"""
+_MOVED: Final = """, status = 'ENQUEUED', queue_name = :queue, owner_xid = NULL, recovery_attempts = 0,
+  workflow_deadline_epoch_ms = NULL, deduplication_id = NULL, started_at_epoch_ms = NULL, completed_at = NULL"""
+"""as the engine itself lets a workflow go on"""
+
+
+_PASSING: Final = (
+    *(sa_error.OperationalError, sa_error.InterfaceError, sa_error.InternalError, sa_error.TimeoutError),
+    dbos_error.DBOSQueryTimeoutError,
+)
+"""what may be over when it is tried again; a transaction that was idle for too long is an internal error"""
 
 
 def _tables(schema: str | None) -> tuple[sa.Table, sa.Table, sa.Table]:
@@ -127,19 +149,40 @@ class Database(QueueQueries):
                     self._client.enqueue_in_transaction(connection, options, spec.model_dump(mode="json"))
         return tasks.keys() - known
 
-    def note(self, task_id: str, **attributes: Any) -> None:
-        """Write something down about a task; this is also the heartbeat of the slot that has it."""
+    def change(self, task: QueuedTask, queue: str = "", **attributes: Any) -> bool:
+        """Write something down about a task, and put it into a queue where one is named; whether that was done.
+
+        It is not where somebody else has cancelled, moved or started the task since it was seen: the engine's own call
+        asks nothing, and a process that was frozen would take the task from the one that has it by now. For the slot
+        that has the task, this is also its heartbeat.
+        """
+        return self._change(task, queue, attributes)
+
+    def take_away(self, task: QueuedTask) -> bool:
+        """Let a task wait again whose row nobody has written since it was seen; whether that was done."""
+        return self._change(task, WAITING, {}, "\n  AND updated_at = :mark", mark=round(task.mark * 1000))
+
+    def _change(
+        self, task: QueuedTask, queue: str, attributes: Mapping[str, Any], condition: str = "", **values: Any
+    ) -> bool:
+        query = _CHANGE.format(
+            merged="json_patch(COALESCE(attributes, '{}'), :more)"
+            if self.is_file
+            else "COALESCE(attributes, '{}') || CAST(:more AS jsonb)",
+            now=":now" if self.is_file else "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS bigint)",
+            moved=_MOVED if queue else "",
+            seen=_SEEN[task.status],
+        )
+        values |= {"id": task.id, "place": task.place, "token": task.token}
+        values |= {"more": json.dumps(attributes)} | ({"queue": queue} if queue else {})
+        values |= {"now": int(time.time() * 1000)} if self.is_file else {}
+        with self._told(), self._engine.begin() as connection:
+            return bool(connection.execute(sa.text(self._spelled(query + condition)), values).rowcount)
+
+    def begin_anew(self, task_id: str, **attributes: Any) -> None:
+        """Let a task that has ended wait again, and write something down about it first."""
         with self._told():
             self._client.update_workflow_attributes(task_id, attributes, merge=True)
-
-    def move(self, task_id: str, queue: str = WAITING) -> None:
-        """Put a task that has not ended, or was cancelled, into a queue. Whoever has it loses it."""
-        with self._told():
-            self._client.resume_workflow(task_id, queue_name=queue)
-
-    def rewind(self, task_id: str) -> None:
-        """Let a task that has ended wait again."""
-        with self._told():
             self._client.rewind_workflow(task_id, queue_name=WAITING)
 
     def cancel(self, task_id: str) -> None:
@@ -283,7 +326,7 @@ class Database(QueueQueries):
         """Turn what the engine raises into one line without the address's password."""
         try:
             yield
-        except (sa_error.OperationalError, sa_error.InterfaceError, sa_error.TimeoutError) as error:
+        except _PASSING as error:
             raise DatabaseAway(f"the queue at {self.name} cannot be reached: {first_line(error)}") from None
         except sa_error.SQLAlchemyError as error:
             raise QueueError(f"the queue at {self.name}: {first_line(error)}") from None

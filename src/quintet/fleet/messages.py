@@ -6,9 +6,6 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from quintet.fleet.tasks import Approval, TaskSpec
 
-CONFIRMED: Final = b"ok\n"
-"""the slot still has the task; without this word for a while the process of the run stops"""
-
 
 class _SlotMessage(BaseModel):
     model_config = ConfigDict(frozen=True)
@@ -81,6 +78,20 @@ class RunHalted(_SlotMessage):
 
 Message = Annotated[Moved | CheckpointMade | RunEnded | RunHalted, Field(discriminator="kind")]
 _ADAPTER: Final[TypeAdapter[Message]] = TypeAdapter(Message)
+
+
+def confirmation(moment: float) -> bytes:
+    """That the slot had the task at a moment of the monotonic clock, which is the same for all processes here.
+
+    Without one for a while the process of the run stops.
+    """
+    return f"{moment!r}\n".encode()
+
+
+def last_confirmed(data: bytes) -> float:
+    """The last moment that confirmations tell of; long ago where none of them is whole."""
+    moments = [line for line in data.split(b"\n")[:-1] if line]
+    return float(moments[-1]) if moments else float("-inf")
 
 
 def read_message(line: bytes) -> Any:

@@ -1,6 +1,6 @@
 """Reads the queue, with plain SQL: loading the engine takes longer than all questions together.
 
-The engine's tables are read here and nowhere else. It alone writes to them (`fleet/database.py`).
+The engine's tables are read here and nowhere else.
 """
 
 import json
@@ -43,8 +43,8 @@ _VERSIONS: Final = (
     "SELECT (SELECT MAX(version) FROM dbos.quintet_format), (SELECT MAX(version) FROM dbos.dbos_migrations)"
 )
 _TASKS: Final = """
-SELECT task.workflow_uuid, task.status, task.queue_name, task.executor_id, task.created_at, task.updated_at,
-  task.completed_at, task.serialization, CAST(task.attributes AS TEXT),
+SELECT task.workflow_uuid, task.status, task.queue_name, task.executor_id, task.owner_xid, task.created_at,
+  task.updated_at, task.completed_at, task.serialization, CAST(task.attributes AS TEXT),
   COALESCE(ended.output, task.output), COALESCE(ended.error, task.error)
 FROM dbos.workflow_status AS task
 LEFT JOIN dbos.workflow_output AS ended ON ended.workflow_uuid = task.workflow_uuid
@@ -88,8 +88,12 @@ class QueueQueries(ABC):
         return Path(self.url.removeprefix("sqlite:///").partition("?")[0])
 
     def _select(self, query: str, **values: Any) -> Rows:
-        """The rows that answer a query; it names its values as `:name`. A file has no schemas."""
-        return self._ask(query.replace(f"{SCHEMA}.", "") if self.is_file else query, values)
+        """The rows that answer a query; it names its values as `:name`."""
+        return self._ask(self._spelled(query), values)
+
+    def _spelled(self, query: str) -> str:
+        """A query as this database takes it: a file has no schemas."""
+        return query.replace(f"{SCHEMA}.", "") if self.is_file else query
 
     @abstractmethod
     def _ask(self, query: str, values: Mapping[str, Any]) -> Rows:
@@ -276,7 +280,7 @@ def first_line(error: object) -> str:
 
 def _task(row: Sequence[Any]) -> QueuedTask:
     """A row of the engine as a task."""
-    name, status, place, owner, created, updated, completed, serialization, attributes, output, error = row
+    name, status, place, owner, token, created, updated, completed, serialization, attributes, output, error = row
     told: dict[str, Any] = json.loads(attributes) if attributes else {}
     outcome = _outcome(serialization, output, error)
     parked_until = float(told.get("parked_until") or 0.0)
@@ -299,6 +303,7 @@ def _task(row: Sequence[Any]) -> QueuedTask:
         ended=(completed or updated or 0) / 1000 if status not in _LIVING else 0.0,
         place=place or "",
         owner=(owner or "") if status == "PENDING" else "",
+        token=token or "",
         mark=(updated or 0) / 1000,
     )
 

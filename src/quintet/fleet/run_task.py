@@ -24,7 +24,7 @@ from quintet.config.load import Loaded
 from quintet.errors import GitError, QuintetError, RunError
 from quintet.execute import RunSpec, execute
 from quintet.fleet.checkpoint import make_checkpoint
-from quintet.fleet.messages import CheckpointMade, Moved, Order, RunEnded, RunHalted
+from quintet.fleet.messages import CheckpointMade, Moved, Order, RunEnded, RunHalted, last_confirmed
 from quintet.fleet.task_settings import load_task_settings
 from quintet.layout import STATE, STATE_FILE, Workspace
 from quintet.loop.decide.state import GATES, Gate, Status, without_terminals
@@ -60,7 +60,7 @@ Tell = Callable[[Moved | CheckpointMade | RunEnded | RunHalted], None]
 _SHORT_LIMIT: Final = 60.0
 """seconds of a usage limit that are waited for in place"""
 _LAST_WORDS: Final = 30.0
-"""how long a run that was told to stop may take"""
+"""how long a run that was told to stop may take at most"""
 
 
 def main() -> None:
@@ -251,17 +251,17 @@ class _Listener:
 
 def _watch_slot(patience: float) -> None:
     """Stop this process when its slot is gone, or has not confirmed for too long that it has the task."""
-    heard, handle = time.monotonic(), sys.stdin.fileno()
+    confirmed, handle = time.monotonic(), sys.stdin.fileno()
     while True:
-        left = heard + patience - time.monotonic()
+        left = confirmed + patience - time.monotonic()
         if left <= 0:
             break
         if select.select([handle], [], [], left)[0]:
-            if not os.read(handle, 4096):
+            if not (data := os.read(handle, 4096)):
                 break
-            heard = time.monotonic()
+            confirmed = max(confirmed, last_confirmed(data))
     os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(_LAST_WORDS)
+    time.sleep(min(_LAST_WORDS, patience / 2))
     os._exit(128 + signal.SIGTERM)
 
 

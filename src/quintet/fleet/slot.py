@@ -21,10 +21,20 @@ from typing import Any, Final, NoReturn, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from quintet import files
-from quintet.errors import DatabaseAway, GitError, QuintetError
+from quintet.errors import DatabaseAway, GitError, QueueError, QuintetError
 from quintet.fleet.checkpoint import Clone, Fenced, Refused, make_checkpoint, work_commit
 from quintet.fleet.database import Database, serve
-from quintet.fleet.messages import CONFIRMED, CheckpointMade, Message, Moved, Order, RunEnded, RunHalted, read_message
+from quintet.fleet.messages import (
+    CheckpointMade,
+    Message,
+    Moved,
+    Order,
+    RunEnded,
+    RunHalted,
+    confirmation,
+    read_message,
+)
+from quintet.fleet.reading import WAITING
 from quintet.fleet.tasks import MOST_TAKEOVERS, QueuedTask, TaskOutcome, TaskProgress, TaskSpec, TaskStatus
 from quintet.layout import fleet_folder
 
@@ -72,8 +82,8 @@ class SlotOrder(BaseModel):
 
     @property
     def patience(self) -> float:
-        """Seconds without a heartbeat after which a run stops, before anybody takes the task over."""
-        return self.lease * 0.75
+        """Seconds without a heartbeat after which a run stops; half of that later nothing of it is left."""
+        return self.lease / 2
 
 
 class Leave(Exception):  # noqa: N818 - no error
@@ -115,14 +125,28 @@ class _Carrying:
     ) -> None:
         self._order, self._database, self._stopping = order, database, stopping
         self._id, self._spec = task_id, spec
-        self._progress = TaskProgress(machine=order.worker, slot=order.number, home=order.machine, since=time.time())
+        self._progress = TaskProgress(
+            machine=order.worker, slot=order.number, home=order.machine, since=time.time(), lease=order.lease
+        )
+        self._held: QueuedTask | None = None
+        """the task as it was when this slot got it"""
+        self._child: subprocess.Popen[bytes] | None = None
+        """the process of the run"""
+        self._news = threading.Event()
+        """there is something to write down before the next heartbeat is due"""
+        self._over = threading.Event()
+        """no more heartbeats"""
         self._clone: Clone | None = None
         self._unpushed = ""
         """a checkpoint that the remote does not have yet"""
         self._away_since = 0.0
         """since when the remote is away, by the monotonic clock"""
+        self._spending = threading.Lock()
+        self._day = _today()
         self._spent_before = (0, 0.0)
-        self._used_before = (0, 0.0)
+        """by the day's count, before this slot got the task"""
+        self._used_before = self._used = (0, 0.0)
+        """what the run had used by then, and what it has used by now"""
 
     def close(self) -> None:
         """Let the clone be removed that it may have left."""
@@ -130,22 +154,35 @@ class _Carrying:
             self._clone.close()
 
     def to_the_end(self) -> TaskOutcome:
-        """Prepare the task, and let its run go on until there is a verdict."""
+        """Carry the task to a verdict; heartbeats are written all the while, whatever git or the run wait for."""
         task = self._patiently(lambda: self._database.task(self._id))
         if task is None or not self._is_mine(task):
             raise Leave
+        self._held = task
+        beating = threading.Thread(target=self._keep_beating, daemon=True)
+        try:
+            return self._carry_out(task, beating)
+        finally:
+            self._over.set()
+            self._news.set()
+            if beating.is_alive():
+                beating.join()
+
+    def _carry_out(self, task: QueuedTask, beating: threading.Thread) -> TaskOutcome:
+        """Prepare the task, and let its run go on until there is a verdict."""
         takeovers = task.takeovers + (1 if task.progress.since else 0)
         if takeovers > MOST_TAKEOVERS:
             self.park(f"its worker has died or was lost {takeovers} times; {task.progress.machine} was the last")
         self._progress = self._progress.model_copy(update={"home": task.progress.home})
         self._patiently(lambda: self._note(takeovers=takeovers, parked="", parked_until=0))
+        beating.start()
         if not self._spec.is_local:
             self._clone = Clone(self._spec, self._id, task.attempt)
             if outcome := self._open_clone(self._clone, keep=task.progress.home == self._order.machine):
                 return outcome
         self._progress = self._progress.model_copy(update={"home": self._order.machine})
         self._patiently(self._note)
-        self._spent_before = self._patiently(lambda: self._database.spent(_today(), self._id))
+        self._spent_before = self._patiently(lambda: self._database.spent(self._day, self._id))
         deaths = 0
         while (ended := self._run_until_stopped(task)) is None:
             deaths += 1
@@ -162,12 +199,11 @@ class _Carrying:
             if ended and not ended.was_told:
                 self._push_last()
                 self.park(ended.reason, ended.until, gate=ended.gate)
-            self._check_mine()
+            self._patiently(self._leave_unless_mine)  # it may have stopped because the database was away for long
             if self._stopping.is_set():  # told to stop before it could say anything, the process has just ended
                 self._give_back()
             if ended is None:
                 return None
-            self._patiently(self._leave_unless_mine)  # the run has stopped by itself: the database was away for long
 
     def _open_clone(self, clone: Clone, *, keep: bool) -> TaskOutcome | None:
         try:
@@ -212,22 +248,21 @@ class _Carrying:
             )
         try:
             _send(child, order.model_dump_json().encode() + b"\n")
+            self._child = child
             return self._stay_with(child)
         finally:
             _end(child)
+            self._child = None
 
     def _stay_with(self, child: "subprocess.Popen[bytes]") -> RunEnded | RunHalted | None:
-        """Hear what the run says, write heartbeats, and stop it where the task is lost or the slot is to end."""
+        """Hear what the run says, push its checkpoints, and stop it where the slot is to end."""
         messages = _messages_of(child)
-        next_look = next_beat = time.monotonic()
-        told_to_stop = 0.0
+        next_push = told_to_stop = 0.0
         while True:
             now = time.monotonic()
-            if now >= next_beat and self._beat(child):
-                next_beat = next_look = now + self._order.beat
-            elif now >= next_look:
-                next_look = now + min(_LOOK_SECONDS, self._order.beat)
-                self._check_mine()
+            if self._unpushed and now >= next_push:
+                self._push_checkpoint()
+                next_push = time.monotonic() + self._order.beat
             if self._stopping.is_set() and not told_to_stop:
                 told_to_stop = now
                 child.terminate()
@@ -242,54 +277,76 @@ class _Carrying:
     def _hear(self, message: Moved | CheckpointMade) -> None:
         if isinstance(message, CheckpointMade):
             self._unpushed = message.commit
-            self._push_checkpoint()
             return
         if not self._progress.run:
             self._used_before = (message.tokens, message.cost)
         self._progress = self._progress.model_copy(update=message.model_dump(exclude={"kind"}))
-        with suppress(DatabaseAway):
-            self._leave_unless_mine()  # it may have been frozen since the last look
-            self._note()
+        self._news.set()
 
-    def _beat(self, child: "subprocess.Popen[bytes]") -> bool:
-        """Write a heartbeat, and tell the run that it may go on; whether that succeeded."""
-        try:
-            self._leave_unless_mine()
-            self._note()
-            self._spend()
-        except DatabaseAway:
-            return False
-        _send(child, CONFIRMED)
-        if self._unpushed:
-            self._push_checkpoint()
-        return True
+    # -- heartbeats, in a thread of their own
+
+    def _keep_beating(self) -> None:
+        """Write heartbeats; end this process, and the run first, where the task is another's or was cancelled."""
+        next_beat = 0.0
+        while not self._over.is_set():
+            began = time.monotonic()
+            has_news = self._news.is_set()
+            self._news.clear()
+            try:
+                if has_news or began >= next_beat:
+                    self._note()
+                    next_beat = began + self._order.beat
+                    if child := self._child:
+                        _send(child, confirmation(began))
+                    self._spend()
+                else:
+                    self._leave_unless_mine()
+            except Leave:
+                self._end_as_lost()
+            except QueueError:
+                self._news.clear()  # nothing is known while the database is away; the run stops by itself
+                next_beat = 0.0
+            self._news.wait(min(_LOOK_SECONDS, self._order.beat))
+
+    def _end_as_lost(self) -> None:
+        """End the run, and this process, which may be waiting for git."""
+        if self._over.is_set():
+            return
+        if child := self._child:
+            _end(child)
+        os._exit(0)
 
     # -- the row of the task
 
     def _is_mine(self, task: QueuedTask | None) -> bool:
-        return task is not None and task.status is TaskStatus.RUNNING and task.owner == self._order.name
-
-    def _check_mine(self) -> None:
-        """Leave where the task was cancelled, or another worker has it; while the database is away nobody knows."""
-        with suppress(DatabaseAway):
-            self._leave_unless_mine()
+        if task is None or task.status is not TaskStatus.RUNNING or task.owner != self._order.name:
+            return False
+        return self._held is None or task.token == self._held.token
 
     def _leave_unless_mine(self) -> None:
         if not self._is_mine(self._database.task(self._id)):
             raise Leave
 
-    def _note(self, **more: object) -> None:
-        self._database.note(self._id, progress=self._progress.model_dump(mode="json"), **more)
+    def _note(self, queue: str = "", **more: object) -> None:
+        """Write down how far the task has come, and put it into a queue where one is named; leave where it is lost."""
+        progress = self._progress.model_dump(mode="json")
+        if self._held is None or not self._database.change(self._held, queue, progress=progress, **more):
+            raise Leave
 
     def _spend(self) -> None:
         """Write down what the task has used today; what it used before this start is there already."""
-        tokens, cost = self._progress.tokens - self._used_before[0], self._progress.cost - self._used_before[1]
-        if tokens or cost:
-            self._database.spend(self._id, _today(), self._spent_before[0] + tokens, self._spent_before[1] + cost)
+        with self._spending:
+            if (day := _today()) != self._day:
+                self._day, self._spent_before, self._used_before = day, (0, 0.0), self._used
+            self._used = used = (self._progress.tokens, self._progress.cost)
+            tokens, cost = used[0] - self._used_before[0], used[1] - self._used_before[1]
+            if tokens or cost:
+                self._database.spend(self._id, day, self._spent_before[0] + tokens, self._spent_before[1] + cost)
 
     def park(self, reason: str, until: float = 0.0, *, gate: str = "") -> NoReturn:
         """Let the task wait for a time or for somebody, and end."""
-        self._leave(parked=reason, parked_until=until, gate=gate)
+        where = "" if until or gate else f"on {self._order.worker}: "
+        self._leave(parked=where + reason, parked_until=until, gate=gate)
 
     def _give_back(self) -> NoReturn:
         """Let the task go on elsewhere or later, and end."""
@@ -297,14 +354,9 @@ class _Carrying:
         self._leave()
 
     def _leave(self, **more: object) -> NoReturn:
+        self._over.set()
         self._progress = self._progress.model_copy(update={"since": 0.0, "agent": "", "machine": "", "slot": 0})
-
-        def hand_over() -> None:
-            self._leave_unless_mine()
-            self._note(**more, takeovers=0)
-            self._database.move(self._id)
-
-        self._patiently(hand_over)
+        self._patiently(lambda: self._note(WAITING, **more, takeovers=0))
         raise Leave
 
     def _patiently(self, call: Callable[[], T]) -> T:
@@ -385,9 +437,6 @@ class _Carrying:
             except GitError as error:
                 if isinstance(error, Refused) or time.monotonic() > deadline or self._stopping.is_set():
                     self._wait_for_remote(error)
-                self._check_mine()
-                with suppress(DatabaseAway):
-                    self._note()
                 self._stopping.wait(min(2.0, self._order.beat))
 
 

@@ -83,6 +83,8 @@ class TaskProgress(_Value):
     """the role at work"""
     tokens: int = 0
     cost: float = 0.0
+    lease: float = 0.0
+    """after how many seconds without a heartbeat the machine counts as lost, as it knows it"""
     since: float = 0.0
     """when it was started on this machine, in seconds since the epoch"""
 
@@ -139,6 +141,8 @@ class QueuedTask(_Value):
     """the queue of the engine that it is in"""
     owner: str = Field(default="", exclude=True)
     """the slot that the engine has given it to"""
+    token: str = Field(default="", exclude=True)
+    """what the engine has written down of that giving; another one each time"""
     mark: float = Field(default=0.0, exclude=True)
     """when its row was written last, by the database's clock"""
 

@@ -18,7 +18,7 @@ from quintet import __version__
 from quintet.config.load import Loaded, settings_to_keep
 from quintet.errors import QueueError
 from quintet.fleet.checkpoint import stale_trees
-from quintet.fleet.choosing import SLOT, Worker, choose, slot_words
+from quintet.fleet.choosing import SLOT, Worker, can_come, choose, slot_words
 from quintet.fleet.database import Database
 from quintet.fleet.machine import machine_id, only_one
 from quintet.fleet.reading import WAITING
@@ -85,13 +85,17 @@ class _SlotProcess:
 class Watch:
     """Which rows have not changed for how long, by this machine's own clock; no clocks are compared."""
 
+    gap: float
+    """seconds between two looks after which it begins anew: the database, or this machine, stood still"""
     clock: Callable[[], float] = time.monotonic
     _seen: dict[str, tuple[object, float]] = field(default_factory=dict)
+    _looked: float = float("-inf")
 
     def unchanged(self, tasks: list[QueuedTask]) -> dict[str, float]:
         """The seconds for which the row of each task has been the same."""
         now = self.clock()
-        before, self._seen = self._seen, {}
+        before, self._seen = self._seen if now - self._looked <= self.gap else {}, {}
+        self._looked = now
         for task in tasks:
             mark = (task.owner, task.place, task.mark)
             old = before.get(task.id)
@@ -126,7 +130,7 @@ class WorkerProcess:
             for number in range(1, worker.slots + 1)
         )
         self._slots = [_SlotProcess(order) for order in orders]
-        self._watch = Watch()
+        self._watch = Watch(settings.queue_lease / 2)
         self._stops, self._code = 0, 0
         self._next_beat = 0.0
         self._is_away = False
@@ -223,8 +227,8 @@ class WorkerProcess:
             return
         with self._database.alone() as alone:
             for slot in free if alone else ():
-                if task := choose(self._database.situation(), self._worker):
-                    self._database.move(task.id, slot.place)
+                task = choose(self._database.situation(), self._worker)
+                if task and self._database.change(task, slot.place):
                     self._say(f"{task.id} starts in slot {slot.order.number}.")
 
     def _take_over(self) -> None:
@@ -233,34 +237,31 @@ class WorkerProcess:
         silent = self._watch.unchanged(held)
         lease = self._settings.queue_lease
         for task in held:
-            is_lost = silent[task.id] > (lease if task.status is TaskStatus.RUNNING else _IDLE_LEASES * lease)
+            own = max(lease, task.progress.lease)  # machines may have different settings
+            is_lost = silent[task.id] > (own if task.status is TaskStatus.RUNNING else _IDLE_LEASES * own)
             if not is_lost:
                 continue
-            with self._database.alone() as alone:
-                now = self._database.task(task.id) if alone else None
-                if now and (now.owner, now.place, now.mark) == (task.owner, task.place, task.mark):
-                    self._database.move(task.id)
-                    lost = slot_words(task.owner or task.place)
-                    self._say(f"{task.id} waits again: {lost} has been silent for {lease:.0f} s.")
+            if self._database.take_away(task):
+                lost = slot_words(task.owner or task.place)
+                self._say(f"{task.id} waits again: {lost} has been silent for {own:.0f} s.")
 
     def _is_empty(self) -> bool:
         """Whether no slot has a task, and none waits that this worker could take now or later."""
         own = {slot.place for slot in self._slots}
         try:
-            left = self._database.living()
+            now = self._database.situation()
         except QueueError:
             return False
+        takes = not self._worker.draining
         return not any(
-            task.place in own or (task.status is not TaskStatus.PARKED and not self._worker.lacks(task))
-            for task in left
+            task.place in own or (takes and can_come(task, now) and not self._worker.lacks(task)) for task in now.tasks
         )
 
     def _tidy(self) -> None:
         """Let another process end and remove what tasks have left here that this machine has no more."""
         if self._database.is_file or (self._tidying and self._tidying.poll() is None):
             return
-        places = [slot.place for slot in self._slots]
-        stale = stale_trees(self._database.living(), self._worker.machine, places)
+        stale = stale_trees(self._database.living(), self._worker.machine)
         if stale:
             self._tidying = subprocess.Popen(
                 [sys.executable, "-m", "quintet.fleet.leftovers"],
@@ -299,7 +300,7 @@ class WorkerProcess:
         with self._database.alone() as alone:
             for task in self._database.living() if alone else ():
                 if task.place in own:
-                    self._database.move(task.id)
+                    self._database.change(task, WAITING)
         if not self._namesake():
             self._database.forget_worker(self._worker.name)
 

@@ -1,0 +1,35 @@
+"""What a slot writes down of the task that it has."""
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from quintet.fleet import slot
+from quintet.fleet.messages import Moved, confirmation, last_confirmed
+from quintet.fleet.slot import SlotOrder, _Carrying
+from tests.fleet.rig import Fleet, fleet
+
+
+@pytest.fixture
+def queue() -> Iterator[Fleet]:
+    with fleet() as made:
+        yield made
+
+
+def test_what_is_used_after_midnight_counts_for_the_new_day(queue: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    today = "2026-01-01"
+    monkeypatch.setattr(slot, "_today", lambda: today)
+    task, order = queue.add("a"), SlotOrder(url=queue.url, worker="desk", number=1, machine="here", lease=120.0)
+    carrying = _Carrying(order, queue.database, threading.Event(), task, queue.database.spec(task))
+    for tokens, day in ((100, "2026-01-01"), (900, "2026-01-01"), (1000, "2026-01-02"), (1010, "2026-01-02")):
+        today = day
+        carrying._hear(Moved(run="r", tokens=tokens))
+        carrying._spend()
+    assert queue.database.spent("2026-01-01")[0] == 800, "100 were used before this slot had the task"
+    assert queue.database.spent("2026-01-02")[0] == 110
+
+
+def test_the_last_whole_confirmation_counts() -> None:
+    assert last_confirmed(confirmation(1.5) + confirmation(2.25) + b"3.") == 2.25
+    assert last_confirmed(b"3.") == float("-inf")
