@@ -1,6 +1,7 @@
 """Workers on several machines with a real PostgreSQL and a real remote: killed, frozen, cut off."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from contextlib import suppress
 import pytest
 
 from quintet.fleet.add import Wish
+from quintet.fleet.checkpoint import read_records
 from quintet.fleet.choosing import clock
 from quintet.fleet.database import Database
 from quintet.fleet.reading import open_to_read
@@ -59,6 +61,14 @@ def until_agent(queue: Fleet, task: str, role: str = PEER_ANALYST.name) -> Queue
     """Wait until an agent is at work."""
     queue.until(lambda: queue.task(task).progress.agent == role, f"{role} at work")
     return queue.task(task)
+
+
+def until_checkpoint(queue: Fleet, task: str, role: str = PEER_ANALYST.name) -> str:
+    """Wait until an agent is at work and the remote has a checkpoint of the run; the run."""
+    run = until_agent(queue, task, role).progress.run
+    repository = queue.database.spec(task).repository
+    queue.until(lambda: read_records(repository, task)[0] == run, "the remote has a checkpoint")
+    return run
 
 
 def group_of(worker: "subprocess.Popen[str]") -> list[int]:
@@ -110,7 +120,7 @@ def test_a_task_passes_on_a_machine_that_has_only_the_remote(queue: Fleet) -> No
 def test_the_task_of_a_killed_machine_goes_on_elsewhere_at_its_last_checkpoint(queue: Fleet) -> None:
     task = queue.add("a")
     first = queue.machine("anna")
-    run = until_agent(queue, task, PROGRAMMER.name).progress.run
+    run = until_checkpoint(queue, task, PROGRAMMER.name)
     send(group_of(first), signal.SIGKILL)
     queue.machine("bert")
     ended = check_passed(queue, task, run)
@@ -122,7 +132,7 @@ def test_the_task_of_a_killed_machine_goes_on_elsewhere_at_its_last_checkpoint(q
 def test_a_frozen_machine_comes_back_late_and_changes_nothing(queue: Fleet) -> None:
     task = queue.add("a")
     first = queue.machine("anna")
-    run = until_agent(queue, task).progress.run
+    run = until_checkpoint(queue, task)
     frozen = group_of(first)
     send(frozen, signal.SIGSTOP)
     try:
@@ -174,6 +184,21 @@ def test_a_remote_that_is_away_for_a_while_stops_nothing(queue: Fleet) -> None:
     until_agent(queue, task, PROGRAMMER.name)
     away.rename(remote)
     assert check_passed(queue, task, run).takeovers == 0
+
+
+def test_a_remote_that_takes_longer_than_the_lease_is_no_lost_machine(queue: Fleet) -> None:
+    programs, once = queue.project.root / "slow", queue.project.root / "slow" / "once"
+    programs.mkdir()
+    git = programs / "git"
+    wait = f"[ -e {once} ] || {{ : > {once}; sleep {2 * queue.lease:g}; }}"
+    git.write_text(f'#!/bin/sh\ncase "$*" in *fetch*) {wait};; esac\nexec {shutil.which("git")} "$@"\n')
+    git.chmod(0o755)
+    task = queue.add("a")
+    queue.machine("anna", PATH=f"{programs}:{queue.project.env['PATH']}")
+    queue.until(once.exists, "anna fetches")
+    queue.machine("bert")
+    ended = check_passed(queue, task)
+    assert (ended.progress.machine, ended.takeovers) == ("anna", 0)
 
 
 def test_without_checkpoints_a_takeover_begins_anew_and_nothing_of_the_run_is_in_the_remote(queue: Fleet) -> None:
@@ -280,7 +305,7 @@ def check_reasons_and_retry(queue: Fleet) -> None:
     queue.until_status(failed, TaskStatus.FAILED)
     rows = queue.listed()
     assert rows[parked]["reason"] == (
-        "parked: the setup command failed (exit code 3): echo no compiler here; exit 3: no compiler here"
+        "parked: on desk: the setup command failed (exit code 3): echo no compiler here; exit 3: no compiler here"
     )
     assert (rows[failed]["verdict"], rows[failed]["branch"]) == ("FAIL", f"quintet/{failed}")
     assert rows[later]["reason"] == f"waits for the PASS of {failed}, which is failed"

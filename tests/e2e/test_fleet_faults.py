@@ -133,7 +133,7 @@ def test_a_setup_command_that_fails_parks_the_task_and_a_taker_runs_it_too(queue
     first = queue.machine("anna")
     queue.until_status(missing, TaskStatus.PARKED)
     reason = queue.listed()[missing]["reason"]
-    assert reason.startswith("parked: the setup command failed (exit code 127): no-such-program --now: ")
+    assert reason.startswith("parked: on anna: the setup command failed (exit code 127): no-such-program --now: ")
     assert reason.endswith("not found")
     assert "exit code 127" in queue.queue("show", missing)
     queue.queue("remove", missing)

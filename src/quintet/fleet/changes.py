@@ -60,7 +60,7 @@ def _rested(task: QueuedTask) -> dict[str, Any]:
 
 def _change(database: Database, task: QueuedTask, queue: str = "", **attributes: Any) -> None:
     if not database.change(task, queue, **attributes):
-        raise QueueError(f"{task.id} has changed in the meantime; look at it again: quintet queue")
+        raise QueueError(f"{task.id} has changed in the meantime; look at it again: {program()} queue")
 
 
 def move_task(database: Database, task: QueuedTask, priority: int) -> str:

@@ -46,6 +46,7 @@ _BEAT_SECONDS: Final = 15.0
 _TICK_SECONDS: Final = 0.1
 _CHILD_SECONDS: Final = 40.0
 """how long the process of a run may take to stop"""
+_JOIN_SECONDS: Final = 5.0
 _MOST_DEATHS: Final = 3
 """how often the process of a run may die without a word before the task is parked"""
 _SECRETS: Final = ("QUEUE", "PGPASSWORD", "PGPASSFILE", "PGSERVICE", "PGUSER", "PGHOST", "PGDATABASE")
@@ -111,7 +112,7 @@ class Slot:
                 os._exit(1)  # the engine starts the task again when the database is back
             except (QuintetError, OSError) as error:
                 with suppress(Leave, QuintetError):
-                    carrying.park(str(error))
+                    carrying.park(f"on {self._order.worker}: {error}")
                 os._exit(1)
             finally:
                 carrying.close()
@@ -166,7 +167,7 @@ class _Carrying:
             self._over.set()
             self._news.set()
             if beating.is_alive():
-                beating.join()
+                beating.join(_JOIN_SECONDS)  # the database may not answer
 
     def _carry_out(self, task: QueuedTask, beating: threading.Thread) -> TaskOutcome:
         """Prepare the task, and let its run go on until there is a verdict."""
@@ -198,7 +199,8 @@ class _Carrying:
                 return ended
             if ended and not ended.was_told:
                 self._push_last()
-                self.park(ended.reason, ended.until, gate=ended.gate)
+                where = "" if ended.until or ended.gate else f"on {self._order.worker}: "
+                self.park(where + ended.reason, ended.until, gate=ended.gate)
             self._patiently(self._leave_unless_mine)  # it may have stopped because the database was away for long
             if self._stopping.is_set():  # told to stop before it could say anything, the process has just ended
                 self._give_back()
@@ -345,8 +347,7 @@ class _Carrying:
 
     def park(self, reason: str, until: float = 0.0, *, gate: str = "") -> NoReturn:
         """Let the task wait for a time or for somebody, and end."""
-        where = "" if until or gate else f"on {self._order.worker}: "
-        self._leave(parked=where + reason, parked_until=until, gate=gate)
+        self._leave(parked=reason, parked_until=until, gate=gate)
 
     def _give_back(self) -> NoReturn:
         """Let the task go on elsewhere or later, and end."""
