@@ -4,34 +4,24 @@ from pathlib import Path
 
 import click
 
-from quintet.cli.lazy import completes_with, runs
+from quintet.cli.arguments import (
+    FILE,
+    PORT,
+    config_argument,
+    json_option,
+    plain_option,
+    role_completion,
+    run_argument,
+    session_completion,
+    session_option,
+    wd_option,
+)
+from quintet.cli.lazy import runs
 from quintet.cli.options import SettingsCommand, setting_options
+from quintet.cli.queue_commands import queue_group, worker_command, workers_group
+from quintet.cli.text_commands import completion_command, config_command, profiles_group, prompts_group
 from quintet.config.table import OWN_PROVIDERS
 from quintet.roles import BY_NAME
-
-SHELLS = ("bash", "zsh", "fish")
-FILE = click.Path(path_type=Path)
-PORT = click.IntRange(0, 65535)
-
-config_argument = click.argument("config_file", required=False, type=FILE, metavar="[CONFIG.json]")
-role_completion = completes_with("completion:complete_role")
-run_argument = click.argument("run", required=False, shell_complete=completes_with("completion:complete_run"))
-session_completion = completes_with("completion:complete_session")
-session_option = click.option(
-    "--session",
-    metavar="NAME",
-    help="The session; by default the newest of this directory.",
-    shell_complete=session_completion,
-)
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-plain_option = click.option("--plain", is_flag=True, help="Print one line for each event instead of a live view.")
-wd_option = click.option(
-    "--wd",
-    envvar="WD",
-    default=".",
-    type=click.Path(exists=True, file_okay=False, path_type=Path, resolve_path=True),
-    help="The project; by default the current directory.  [WD]",
-)
 
 # -- first steps
 
@@ -303,241 +293,6 @@ def clean_command() -> None:
 
     A run that is at work or can be continued loses nothing.
     """
-
-
-# -- the queue
-
-task_argument = click.argument("task", metavar="ID", shell_complete=completes_with("completion:complete_task"))
-PRIORITY = click.IntRange(0, 9)
-
-
-class QueueGroup(click.Group):
-    """A group that lists the queue where no command is named."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0].startswith("-"):
-            args = ["list", *args]
-        return super().resolve_command(ctx, args)
-
-
-@click.group("queue", cls=QueueGroup, invoke_without_command=True, context_settings={"ignore_unknown_options": True})
-@click.pass_context
-def queue_group(context: click.Context) -> None:
-    """Tasks that wait for workers, run and have ended; without a command it lists them."""
-    if context.invoked_subcommand is None:
-        context.invoke(queue_list)
-
-
-@queue_group.command("add")
-@click.argument("task_files", nargs=-1, required=True, type=FILE, metavar="TASK.md...")
-@click.option("--priority", type=PRIORITY, default=5, show_default=True, help="Smaller numbers come first.")
-@click.option("--after", multiple=True, metavar="ID", help="Wait for the PASS of this task. May be repeated.")
-@click.option("--delay", metavar="TIME", default="", help="Wait so long first: 90, 30m, 2h or 1d.")
-@click.option("--label", "labels", multiple=True, metavar="NAME", help="Only for workers with it. May be repeated.")
-@click.option("--account", default="", metavar="NAME", help="Count it for this account of QUEUE_ACCOUNTS.")
-@click.option("--base", default="", metavar="BRANCH", help="Begin at this branch or commit, by default at HEAD.")
-@click.option("-s", "given", multiple=True, metavar="KEY=VALUE", help="A setting for these tasks. May be repeated.")
-@wd_option
-@click.option("--json", "as_json", is_flag=True, help="Print a list of JSON objects.")
-@runs("queue_changes:add")
-def queue_add() -> None:
-    """Put tasks into the queue, with the settings of the project as they are now.
-
-    The same task at the same commit is put in once.
-    """
-
-
-@queue_group.command("list")
-@click.option("--watch", is_flag=True, help="Show it again and again, until Ctrl-C.")
-@click.option("--all", "everything", is_flag=True, help="Show all that have ended, not only the newest.")
-@click.option("--json", "as_json", is_flag=True, help="Print a list of JSON objects.")
-@runs("queue:list_tasks")
-def queue_list() -> None:
-    """List the tasks: what runs where, what waits for what, and what has ended."""
-
-
-@queue_group.command("show")
-@task_argument
-@json_option
-@runs("queue:show")
-def queue_show() -> None:
-    """Show one task: how it stands, what it was made of, and where its report is."""
-
-
-@queue_group.command("logs")
-@task_argument
-@runs("queue:logs")
-def queue_logs() -> None:
-    """Print the journal of a task's run, as far as it has come."""
-
-
-@queue_group.command("cancel")
-@task_argument
-@runs("queue_changes:cancel")
-def queue_cancel() -> None:
-    """Cancel a task that has not ended. What it has done stays; retry continues it."""
-
-
-@queue_group.command("retry")
-@task_argument
-@runs("queue_changes:retry")
-def queue_retry() -> None:
-    """Let a parked or cancelled task go on, or begin a failed one anew."""
-
-
-@queue_group.command("approve")
-@task_argument
-@runs("queue_changes:approve")
-def queue_approve() -> None:
-    """Approve what a task waits with (APPROVE): it goes on when a slot is free."""
-
-
-@queue_group.command("reject")
-@task_argument
-@click.argument("notes")
-@runs("queue_changes:reject")
-def queue_reject() -> None:
-    """Send back what a task waits with, and say why."""
-
-
-@queue_group.command("move")
-@task_argument
-@click.option("--priority", type=PRIORITY, required=True, help="Smaller numbers come first.")
-@runs("queue_changes:move")
-def queue_move() -> None:
-    """Give a waiting task another priority."""
-
-
-@queue_group.command("remove")
-@task_argument
-@runs("queue_changes:remove")
-def queue_remove() -> None:
-    """Remove a task that does not run from the queue. Its branch stays."""
-
-
-@queue_group.command("doctor", cls=SettingsCommand)
-@config_argument
-@json_option
-@setting_options
-@runs("queue_changes:doctor")
-def queue_doctor() -> None:
-    """Check the queue: its database, the remote of the project, and the agents of this machine."""
-
-
-@click.command("worker")
-@click.option("--slots", type=click.IntRange(1, 100), default=1, show_default=True, help="Tasks at once.")
-@click.option("--name", default="", metavar="NAME", help="By default the name of the machine.")
-@click.option("--label", "labels", multiple=True, metavar="NAME", help="Take tasks with it too. May be repeated.")
-@click.option("--accounts", default="", metavar="NAMES", help="Accounts that agents are logged in to here: a,b.")
-@click.option("--until-empty", is_flag=True, help="End when nothing is left to do for it.")
-@click.option("--systemd", is_flag=True, help="Print a unit for systemd that starts it so, and start nothing.")
-@runs("workers:work")
-def worker_command() -> None:
-    """Take tasks from the queue and carry them out, until Ctrl-C or SIGTERM; the second one ends it at once."""
-
-
-@click.group("workers", invoke_without_command=True)
-@click.option("--json", "as_json", is_flag=True, help="Print a list of JSON objects.")
-@click.pass_context
-def workers_group(context: click.Context, as_json: bool) -> None:
-    """The workers of the queue: alive or silent, slots, labels, agents, tasks."""
-    if context.invoked_subcommand is None:
-        context.invoke(workers_list, as_json=as_json)
-
-
-@workers_group.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print a list of JSON objects.")
-@runs("workers:list_workers")
-def workers_list() -> None:
-    """List the workers."""
-
-
-@workers_group.command("drain")
-@click.argument("name")
-@click.option("--undo", is_flag=True, help="Let it take tasks again.")
-@runs("workers:drain")
-def workers_drain() -> None:
-    """Let a worker finish what it has, and take no more tasks."""
-
-
-# -- settings and texts
-
-
-@click.command("config", cls=SettingsCommand)
-@config_argument
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
-@setting_options
-@runs("config:show_settings")
-def config_command() -> None:
-    """Print every setting in effect and where it came from."""
-
-
-@click.group("prompts")
-def prompts_group() -> None:
-    """The texts of the prompts, and your own in their place (the setting prompts_dir)."""
-
-
-@prompts_group.command("list")
-@runs("texts:list_prompts")
-def prompts_list() -> None:
-    """List the texts with the slots that each may use; those with a star it must use."""
-
-
-@prompts_group.command("show")
-@click.argument("name")
-@runs("texts:show_prompt")
-def prompts_show() -> None:
-    """Print a text."""
-
-
-@prompts_group.command("export")
-@click.argument("folder", type=FILE)
-@click.argument("names", nargs=-1)
-@runs("texts:export_prompts")
-def prompts_export() -> None:
-    """Write texts into a folder, by default all, to change them there; prompts_dir names the folder."""
-
-
-@prompts_group.command("check")
-@click.argument("folder", type=FILE)
-@runs("texts:check_prompts")
-def prompts_check() -> None:
-    """Check the texts in a folder, as a run does before it starts."""
-
-
-@click.group("profiles")
-def profiles_group() -> None:
-    """The five agent profiles that Quintet ships."""
-
-
-@profiles_group.command("list")
-@runs("texts:list_profiles")
-def profiles_list() -> None:
-    """List the profiles, one a line."""
-
-
-@profiles_group.command("show")
-@click.argument("name")
-@runs("texts:show_profile")
-def profiles_show() -> None:
-    """Print a profile."""
-
-
-@profiles_group.command("export")
-@click.argument("folder", type=FILE)
-@runs("texts:export_all_profiles")
-def profiles_export() -> None:
-    """Write the profiles into a folder, for instance for another terminal server."""
-
-
-@click.command("completion")
-@click.argument("shell", required=False, type=click.Choice(SHELLS))
-@click.option("--install", is_flag=True, help="Write it where the shell looks for it, instead of printing it.")
-@runs("completion:completion")
-def completion_command() -> None:
-    """Print the completion script of a shell, by default of yours, or install it."""
 
 
 # -- terminals

@@ -5,10 +5,19 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
+from typing import Final
 
 from quintet import files
 from quintet.errors import QueueError
 from quintet.layout import fleet_folder
+
+_SECRETS: Final = ("QUEUE", "PGPASSWORD", "PGPASSFILE", "PGSERVICE", "PGUSER", "PGHOST", "PGDATABASE")
+"""what agents have no use for"""
+
+
+def environment_without_secrets() -> dict[str, str]:
+    """The variables of this process without those that lead to the database."""
+    return {name: value for name, value in os.environ.items() if name not in _SECRETS}
 
 
 def machine_id() -> str:

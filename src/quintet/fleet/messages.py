@@ -1,14 +1,43 @@
-"""What a slot and the process of a run say to each other: one JSON object a line."""
+"""What a worker says to a slot, and what a slot and the process of a run say to each other: one JSON object a line."""
 
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from quintet.fleet.tasks import Approval, TaskSpec
+from quintet.fleet.tasks import Approval, TaskOutcome, TaskSpec
+
+_BEAT_SECONDS: Final = 15.0
 
 
 class _SlotMessage(BaseModel):
     model_config = ConfigDict(frozen=True)
+
+
+class SlotOrder(_SlotMessage):
+    """What a slot is started with; on its standard input, where nobody else can read it."""
+
+    url: str
+    worker: str
+    number: int
+    machine: str
+    lease: float
+    providers: dict[str, dict[str, Any]] = {}
+    """agents that the settings of this machine define; they may hold secrets, so that no task carries them"""
+
+    @property
+    def name(self) -> str:
+        """What the engine knows the slot by: another machine's worker may come to have the same name."""
+        return f"{self.worker}/{self.number}@{self.machine}"
+
+    @property
+    def beat(self) -> float:
+        """Seconds between two heartbeats."""
+        return min(_BEAT_SECONDS, self.lease / 8)
+
+    @property
+    def patience(self) -> float:
+        """Seconds without a heartbeat after which a run stops; half of that later nothing of it is left."""
+        return self.lease / 2
 
 
 class Order(_SlotMessage):
@@ -53,14 +82,7 @@ class RunEnded(_SlotMessage):
     """The run has ended with a verdict."""
 
     kind: Literal["ended"] = "ended"
-    verdict: str
-    branch: str = ""
-    commit: str = ""
-    run: str = ""
-    tokens: int = 0
-    cost: float = 0.0
-    reason: str = ""
-    """what is not as it should be although it has ended"""
+    outcome: TaskOutcome
 
 
 class RunHalted(_SlotMessage):

@@ -26,6 +26,7 @@ from quintet.execute import RunSpec, execute
 from quintet.fleet.checkpoint import make_checkpoint
 from quintet.fleet.messages import CheckpointMade, Moved, Order, RunEnded, RunHalted, last_confirmed
 from quintet.fleet.task_settings import load_task_settings
+from quintet.fleet.tasks import TaskOutcome
 from quintet.layout import STATE, STATE_FILE, Workspace
 from quintet.loop.decide.state import GATES, Gate, Status, without_terminals
 from quintet.loop.decide.steps import WaitForPerson
@@ -166,7 +167,7 @@ def _ended(settings: Settings, order: Order) -> RunEnded | None:
     tokens, cost = _used(RunRecord(tree, saved.run_id))
     commit = git.run(tree, "rev-parse", "HEAD").text
     left = saved.final_status is Status.PASS and uncommitted(settings)
-    return RunEnded(
+    outcome = TaskOutcome(
         verdict=saved.final_status,
         branch=settings.workspace.branch,
         commit=commit,
@@ -175,6 +176,7 @@ def _ended(settings: Settings, order: Order) -> RunEnded | None:
         cost=cost,
         reason=f"its work could not be committed, and is in {tree}" if left else "",
     )
+    return RunEnded(outcome=outcome)
 
 
 def _waits_for_person(settings: Settings, order: Order) -> RunHalted | None:

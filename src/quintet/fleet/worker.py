@@ -20,9 +20,10 @@ from quintet.errors import QueueError
 from quintet.fleet.checkpoint import stale_trees
 from quintet.fleet.choosing import SLOT, Worker, can_come, choose, slot_words
 from quintet.fleet.database import Database
-from quintet.fleet.machine import machine_id, only_one
+from quintet.fleet.machine import environment_without_secrets, machine_id, only_one
+from quintet.fleet.messages import SlotOrder
 from quintet.fleet.reading import WAITING
-from quintet.fleet.slot import READY, SlotOrder, environment_without_secrets
+from quintet.fleet.slot import READY
 from quintet.fleet.tasks import QueuedTask, TaskStatus
 
 _POLL_SECONDS: Final = 0.5

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from quintet.fleet import slot
-from quintet.fleet.messages import Moved, confirmation, last_confirmed
-from quintet.fleet.slot import SlotOrder, _Carrying
+from quintet.fleet import carrying as module
+from quintet.fleet.carrying import Carrying
+from quintet.fleet.messages import Moved, SlotOrder, confirmation, last_confirmed
 from tests.fleet.rig import Fleet, fleet
 
 
@@ -19,9 +19,9 @@ def queue() -> Iterator[Fleet]:
 
 def test_what_is_used_after_midnight_counts_for_the_new_day(queue: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
     today = "2026-01-01"
-    monkeypatch.setattr(slot, "_today", lambda: today)
+    monkeypatch.setattr(module, "_today", lambda: today)
     task, order = queue.add("a"), SlotOrder(url=queue.url, worker="desk", number=1, machine="here", lease=120.0)
-    carrying = _Carrying(order, queue.database, threading.Event(), task, queue.database.spec(task))
+    carrying = Carrying(order, queue.database, threading.Event(), task, queue.database.spec(task))
     for tokens, day in ((100, "2026-01-01"), (900, "2026-01-01"), (1000, "2026-01-02"), (1010, "2026-01-02")):
         today = day
         carrying._hear(Moved(run="r", tokens=tokens))
