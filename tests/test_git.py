@@ -1,13 +1,16 @@
 """Git runs in one place, the same everywhere."""
 
 import os
+import signal
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
 
 from quintet import git
 from quintet.errors import GitError
+from tests.stub.project import until
 from tests.test_command import gone
 
 
@@ -34,6 +37,55 @@ def test_a_folder_or_a_git_that_is_not_there(tmp_path: Path, monkeypatch: pytest
 def test_a_command_that_hangs_is_ended(repository: Path) -> None:
     with pytest.raises(GitError, match="did not end"):
         git.run(repository, "-c", "alias.hang=!sleep 600", "hang", seconds=0.2)
+
+
+def commits_slowly(repository: Path) -> tuple[str, ...]:
+    """The words of a commit that holds the lock of the index while its hook sleeps."""
+    hook = repository / ".git/hooks/pre-commit"
+    hook.write_text("#!/bin/sh\ntouch started\nexec sleep 600\n")
+    hook.chmod(0o755)
+    (repository / "a.txt").write_text("a\n")
+    git.run(repository, "add", "a.txt")
+    (repository / "a.txt").write_text("b\n")
+    return ("-c", "user.name=T", "-c", "user.email=t@localhost", "commit", "--all", "--message", "m")
+
+
+def test_a_command_that_is_interrupted_leaves_no_lock(repository: Path) -> None:
+    class Interrupted(Exception):  # noqa: N818 - reads as what happened
+        pass
+
+    def interrupt(*_: object) -> None:
+        raise Interrupted
+
+    def when_it_has_begun() -> None:
+        until(lambda: (repository / "started").exists() and (repository / ".git/index.lock").exists())
+        os.kill(os.getpid(), signal.SIGUSR1)
+
+    words, before = commits_slowly(repository), signal.signal(signal.SIGUSR1, interrupt)
+    waiting = threading.Thread(target=when_it_has_begun)
+    waiting.start()
+    try:
+        with pytest.raises(Interrupted):
+            git.run(repository, *words, hooks=True, seconds=60)
+    finally:
+        waiting.join()
+        signal.signal(signal.SIGUSR1, before)
+    assert not (repository / ".git/index.lock").exists()
+
+
+def test_the_locks_of_a_killed_git_can_be_removed(repository: Path) -> None:
+    identity = ("-c", "user.name=T", "-c", "user.email=t@localhost")
+    git.run(repository, *identity, "commit", "--allow-empty", "--message", "first")
+    tree = repository / "tree"
+    git.run(repository, "worktree", "add", "--quiet", "-b", "side/one", str(tree))
+    own = Path(git.run(tree, "rev-parse", "--absolute-git-dir").text)
+    locks = [own / "HEAD.lock", own / "index.lock", repository / ".git/refs/heads/side/one.lock"]
+    for lock in locks:
+        lock.touch()
+    (repository / ".git/index.lock").touch()
+    git.remove_locks(tree)
+    git.run(tree, *identity, "commit", "--allow-empty", "--message", "second")
+    assert (repository / ".git/index.lock").exists(), "that of another work tree"
 
 
 def test_variables_that_name_another_repository_are_not_passed_on(

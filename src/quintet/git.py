@@ -7,6 +7,7 @@ ends, filters) depends on the command: those that read or write file contents he
 
 import os
 import re
+import signal
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,8 @@ from quintet.command import end_group, wait
 from quintet.errors import GitError
 
 SECONDS: Final = 30.0
+_LAST_SECONDS: Final = 2.0
+"""for a command that is asked to end"""
 _OPTIONS: Final = (
     *("--no-pager", "--no-optional-locks", "--no-replace-objects"),
     *("-c", "core.fsmonitor=false"),
@@ -117,8 +120,27 @@ def _run_to_its_end(
     try:
         wait(process, seconds)
     finally:
+        _ask_to_end(process)
         end_group(process)
     return process.returncode
+
+
+def _ask_to_end(process: "subprocess.Popen[bytes]") -> None:
+    """Let a git that is still at work remove its lock files, which it cannot do when it is killed."""
+    if process.poll() is None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            wait(process, _LAST_SECONDS)
+
+
+def remove_locks(tree: Path) -> None:
+    """Remove the locks that a killed git has left in a work tree in which nobody is at work."""
+    branch = answer(tree, "symbolic-ref", "--quiet", "HEAD")
+    for name in filter(None, ("index", "HEAD", branch)):
+        path = answer(tree, "rev-parse", "--path-format=absolute", "--git-path", f"{name}.lock")
+        if path:
+            Path(path).unlink(missing_ok=True)
 
 
 def answer(folder: Path, *arguments: str) -> str | None:

@@ -92,6 +92,7 @@ def carry_out(order: Order, tell: Tell) -> RunEnded | RunHalted:
     tree = settings.workspace.tree
     if process := find_process(tree):
         stop(Target(tree, process), lambda _: None)
+    git.remove_locks(tree)
     listener = _Listener(settings, order, tell)
     if (ended := _ended(settings, order) or _waits_for_person(settings, order)) is not None:
         return ended
