@@ -22,6 +22,7 @@ from quintet.fleet.tasks import QueuedTask, TaskStatus
 from quintet.roles import ANALYST, PEER_ANALYST, PROGRAMMER
 from tests.fleet.postgres import Postgres, postgres
 from tests.fleet.rig import Fleet, children_in, fleet, fleet_with_remote
+from tests.loop.run.test_hand_over import PROGRAM, noted
 from tests.watch.scripted import DEADLINE
 from tests.workspace.worktree_runs import branches, building_story
 
@@ -173,6 +174,22 @@ def test_a_remote_that_refuses_a_push_parks_the_task_with_its_reason(queue: Flee
     hook.unlink()
     queue.queue("retry", task)
     check_passed(queue, task)
+
+
+def test_the_worker_opens_the_pull_request_after_its_push(queue: Fleet) -> None:
+    folder = queue.project.root / "bin"
+    folder.mkdir()
+    (folder / "gh").write_text(PROGRAM)
+    (folder / "gh").chmod(0o755)
+    wishes = {"POST_PUSH": "origin elsewhere", "POST_PR": "ready"}
+    task, advice, *_ = queue.queue("add", queue.task_file("a"), **wishes).splitlines()
+    assert advice == "POST_PUSH is left out: a worker pushes the branch of each task itself."
+    queue.machine("anna", PATH=f"{folder}:{queue.project.env['PATH']}")
+    ended = check_passed(queue, task)
+    assert queue.remote("for-each-ref", "--format=%(refname:short)", "refs/heads").split() == ["main", ended.branch]
+    assert [call[1:5] for call in noted(folder / "calls")] == [
+        ["pr", one, "--head", ended.branch] for one in ("list", "create")
+    ]
 
 
 def test_a_remote_that_is_away_for_a_while_stops_nothing(queue: Fleet) -> None:

@@ -72,6 +72,14 @@ def test_the_settings_of_a_project_come_out_as_they_went_in(tmp_path: Path) -> N
     assert (settings.workspace_branch, settings.workspace_base) == ("quintet/t-1", "c")
 
 
+def test_the_run_of_a_task_with_a_remote_pushes_nothing_itself(tmp_path: Path) -> None:
+    document = {"post_processing": {"push": "origin other", "pull_request": "draft"}}
+    (tmp_path / "quintet.json").write_text(json.dumps(document))
+    for is_local, pushes in ((True, ("origin other", "draft")), (False, ("", "off"))):
+        settings = load_task_settings(spec_of(tmp_path, is_local=is_local), "t-1", 1, tmp_path, {}).settings
+        assert (settings.push_to, settings.post_pr) == pushes
+
+
 def test_a_terminal_server_of_ones_own_is_refused(tmp_path: Path) -> None:
     (tmp_path / "quintet.json").write_text(json.dumps({"api": "http://127.0.0.1:9"}))
     with pytest.raises(QueueError, match="API names a terminal server"):

@@ -64,6 +64,8 @@ def add(
         if source.left_out:
             left_out = plural(source.left_out, "uncommitted change")
             click.echo(f"They begin at {source.base[:10]}, without {left_out} here.")
+        if loaded.settings.post_push and not source.is_local:
+            click.echo("POST_PUSH is left out: a worker pushes the branch of each task itself.")
         _say_who_works(database, loaded)
 
 

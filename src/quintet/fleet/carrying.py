@@ -342,8 +342,22 @@ class Carrying:
         reason = f"not all of its work is in the branch: {left_out}" if left_out else ""
         outcome = outcome.model_copy(update={"branch": branch, "commit": commit, "reason": reason})
         self._push_result(clone, outcome, branch, sealed)
+        outcome = self._hand_over(outcome, clone, task)
         clone.remove()
         return outcome
+
+    def _hand_over(self, outcome: TaskOutcome, clone: Clone, task: QueuedTask) -> TaskOutcome:
+        """Open the pull request of a PASS where the task asks for one; what fails is told in the outcome."""
+        wish = self._spec.settings.get("post_processing", {}).get("pull_request", "off")
+        if outcome.verdict != "PASS" or wish == "off":
+            return outcome
+        from quintet.fleet.pull_request import open_for  # noqa: PLC0415 - a slot needs little else of the loop
+
+        try:
+            problem = open_for(task, clone)
+        except (QuintetError, OSError) as error:
+            problem = f"no pull request: {error}"
+        return outcome.model_copy(update={"reason": "; ".join(filter(None, (outcome.reason, problem)))})
 
     def _push_result(self, clone: Clone, outcome: TaskOutcome, branch: str, sealed: str) -> None:
         deadline = time.monotonic() + self._order.lease

@@ -62,7 +62,9 @@ def load_task_settings(
     files.write(folder / "settings.json", json.dumps(spec.settings | document))
     loaded = load_settings(folder / "settings.json", {}, {"wd": str(wd)}, wd)
     settings = replace(loaded.settings, max_limit_wait=_LONGEST_WAIT)
-    if spec.is_local:
+    if not spec.is_local:  # what a run pushes could be that of a worker which has lost the task: its slot does it
+        settings = replace(settings, post_push="", post_pr="off")
+    else:
         branch = branch_of(task_id, attempt)
         settings = replace(settings, workspace_mode=WORKTREE, workspace_base=spec.base, workspace_branch=branch)
     return replace(loaded, settings=settings)

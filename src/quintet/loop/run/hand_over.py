@@ -21,6 +21,7 @@ from quintet.loop.run.work_tree import SECONDS, head_commit, run_git
 
 _QUIET: Final = {"GH_PROMPT_DISABLED": "1", "NO_PROMPT": "1", "NO_COLOR": "1", "GH_NO_UPDATE_NOTIFIER": "1"}
 DRAFT: Final = "draft"
+AGAIN: Final = "; to try again: "
 
 
 class _Forge(NamedTuple):
@@ -61,7 +62,7 @@ def push(commit: str, settings: Settings, _state: State) -> Marked | FollowUpEnd
     outcome = run_git(wd, *arguments)
     if outcome.exit_code:
         again = shlex.join(["git", "-C", str(wd), *arguments])
-        return _failed(f"not pushed: {outcome.last_line}; to try again: {again}")
+        return _failed(f"not pushed: {outcome.last_line}{AGAIN}{again}")
     return _done(f"pushed as {branch} to {remote}")
 
 
@@ -82,7 +83,7 @@ def open_pull_request(branch: str, settings: Settings, state: State) -> Marked |
     if outcome.exit_code:
         why = f"{forge.program} is not installed" if outcome.exit_code == command.NOT_FOUND else outcome.last_line
         again = f"cd {shlex.quote(str(wd))} && {shlex.join([*forge.create(branch), '--fill'])}"
-        return _failed(f"no pull request: {why}; to try again: {again}")
+        return _failed(f"no pull request: {why}{AGAIN}{again}")
     return _done(f"pull request opened: {outcome.last_line}")
 
 
