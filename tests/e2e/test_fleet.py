@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -14,10 +15,10 @@ from contextlib import suppress
 import pytest
 
 from quintet.fleet.add import Wish
-from quintet.fleet.checkpoint import read_records
 from quintet.fleet.choosing import clock
 from quintet.fleet.database import Database
 from quintet.fleet.reading import open_to_read
+from quintet.fleet.records import read_records
 from quintet.fleet.tasks import QueuedTask, TaskStatus
 from quintet.roles import ANALYST, PEER_ANALYST, PROGRAMMER
 from tests.fleet.postgres import Postgres, postgres
@@ -112,6 +113,9 @@ def test_a_task_passes_on_a_machine_that_has_only_the_remote(queue: Fleet) -> No
     assert ended.outcome
     assert "run_started" not in queue.queue("logs", task)
     assert "PASS" in queue.queue("logs", task)
+    shown = queue.queue("show", task)
+    assert ("\n# PASS" in shown, "## Round 1" in shown, ended.outcome.run in shown) == (True, True, True), shown
+    assert tempfile.gettempdir() not in shown.replace(str(queue.project.root), ""), shown
     rows = queue.listed()
     assert (rows[task]["status"], rows[task]["machine"], rows[task]["verdict"]) == ("passed", "anna", "PASS")
     queue.end_worker(worker)

@@ -1,5 +1,6 @@
 """A task's work in its remote: it comes back whole on another machine, and a late worker can push nothing."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -17,10 +18,10 @@ from quintet.fleet.checkpoint import (
     Refused,
     forget,
     make_checkpoint,
-    read_records,
     stale_trees,
     work_commit,
 )
+from quintet.fleet.records import bring_records, read_records
 from quintet.fleet.tasks import Needs, QueuedTask, TaskOutcome, TaskProgress, TaskSpec, TaskStatus
 from quintet.layout import JOURNAL, SETTINGS, STATE, record_folder
 from tests.stub.ordinary import without_root_powers
@@ -92,6 +93,25 @@ def test_a_checkpoint_comes_back_whole_and_without_what_git_ignores(
     assert sorted(path.name for path in second.records.iterdir()) == ["001-analyst.md", JOURNAL, STATE]
     assert RUN in (second.records / STATE).read_text()
     assert sh(second.tree, "git symbolic-ref --short HEAD") == f"quintet/{NAME}"
+
+
+def test_records_of_a_remote_lead_nowhere_else(spec: TaskSpec, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("of this machine\n")
+    clone = opened(spec)
+    work(clone)
+    (record_folder(RUN) / "002-tester.md").symlink_to(secret)
+    clone.push(make_checkpoint(clone.top, RUN))
+    for number, run_id in enumerate((RUN, "../../elsewhere")):
+        project = tmp_path / f"project-{number}"
+        project.mkdir()
+        files.write(record_folder(RUN) / STATE, json.dumps({"run_id": run_id}))
+        clone.push(make_checkpoint(clone.top, RUN))
+        run = bring_records(spec.repository, NAME, project)
+        assert run == (project / ".tmp" / RUN if run_id == RUN else None)
+    texts = {path.name: path.read_text() for path in (tmp_path / "project-0" / ".tmp" / RUN).iterdir()}
+    assert texts["001-analyst.md"] == "a reply\n"
+    assert texts["002-tester.md"] == str(secret)
 
 
 def test_the_files_of_repositories_that_agents_made_are_in_a_checkpoint(

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Final
@@ -87,6 +88,19 @@ def show(task: str, as_json: bool) -> None:
                 click.echo(hanging(f"  {name:<12}", shown))
         if report := _report_of(found, spec.repository, is_local=spec.is_local):
             click.echo(hanging(f"  {'report':<12}", report))
+    if found.outcome and not spec.is_local and (text := _remote_report(found, spec.repository)):
+        click.echo(f"\n{text}", nl=False)
+
+
+def _remote_report(task: QueuedTask, repository: str) -> str:
+    """The report of a run that has ended on any machine, from what the remote keeps of it."""
+    from quintet.fleet.records import bring_records  # noqa: PLC0415 - the other commands do without it
+    from quintet.watch.report.report_markdown import report_markdown  # noqa: PLC0415
+    from quintet.watch.runs.summary import summarise  # noqa: PLC0415
+
+    with tempfile.TemporaryDirectory() as folder:
+        run = bring_records(repository, attempt_name(task.id, task.attempt), Path(folder))
+        return report_markdown(summarise(run)) if run else ""
 
 
 def _report_of(task: QueuedTask, repository: str, *, is_local: bool) -> str:
@@ -99,7 +113,7 @@ def _report_of(task: QueuedTask, repository: str, *, is_local: bool) -> str:
 
 def logs(task: str) -> None:
     """Print the journal of a task's run."""
-    from quintet.fleet.checkpoint import read_records  # noqa: PLC0415 - the other commands do without it
+    from quintet.fleet.records import read_records  # noqa: PLC0415 - the other commands do without it
     from quintet.loop.record.journal_lines import read_line  # noqa: PLC0415
     from quintet.watch.runs.event_lines import line_for  # noqa: PLC0415
 

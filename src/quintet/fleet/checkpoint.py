@@ -5,7 +5,6 @@ It is at `refs/quintet/NAME/state`. Every push names the commit that has to be t
 its task, and does not know it, is refused: this is the second fence, as the database is the first.
 """
 
-import json
 import os
 import re
 import secrets
@@ -376,19 +375,3 @@ def forget(repository: str, names: Iterable[str]) -> bool:
         refs = [line.partition("\t")[2] for line in found.text.splitlines()]
         words = ("push", "--quiet", repository, *(f":{ref}" for ref in refs))
         return not found.code and (not refs or not git.run(Path(folder), *words, seconds=SECONDS, check=False).code)
-
-
-def read_records(repository: str, name: str) -> tuple[str, bytes]:
-    """The id and the journal of a task's run, as far as its remote knows it; nothing where it knows none."""
-    with tempfile.TemporaryDirectory() as folder:
-        git.run(Path(folder), "init", "--quiet", "--bare", ".")
-        for end in ("archive", "state"):
-            words = ("fetch", "--quiet", "--depth=1", repository, f"refs/quintet/{name}/{end}")
-            if git.run(Path(folder), *words, seconds=SECONDS, check=False).code:
-                continue
-            place = f"FETCH_HEAD:{RECORDS}"
-            state = git.run(Path(folder), "cat-file", "blob", f"{place}/{STATE}", check=False)
-            found = git.run(Path(folder), "cat-file", "blob", f"{place}/{JOURNAL}", check=False)
-            if not found.code and not state.code:
-                return str(json.loads(state.out).get("run_id", "")), found.out
-    return "", b""
