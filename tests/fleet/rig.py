@@ -23,6 +23,7 @@ from quintet.fleet.add import Given, Wish, add_tasks, find_source
 from quintet.fleet.database import Database
 from quintet.fleet.tasks import QueuedTask, TaskStatus
 from tests.fleet.postgres import Postgres
+from tests.stub.preloaded import run
 from tests.stub.replies import TASK
 from tests.watch.scripted import DEADLINE, Scripted
 from tests.workspace.worktree_runs import repository
@@ -154,10 +155,7 @@ class Fleet:
         for pid in children_in(self.project.root):
             os.kill(pid, signal.SIGKILL)
         for state in self.project.root.glob("?/quintet"):
-            command = [sys.executable, "-m", "quintet", "stop", "--all"]
-            subprocess.run(
-                command, env=self.project.env | {"XDG_STATE_HOME": str(state.parent)}, check=False, timeout=DEADLINE
-            )
+            run(["stop", "--all"], self.project.env | {"XDG_STATE_HOME": str(state.parent)}, self.project.wd)
         if self._database:
             self._database.close()
 
