@@ -15,7 +15,7 @@ from quintet.fleet import leftovers
 from quintet.fleet.checkpoint import (
     Clone,
     Fenced,
-    Refused,
+    PushRefused,
     forget,
     make_checkpoint,
     stale_trees,
@@ -232,7 +232,9 @@ def test_a_remote_that_refuses_a_push_is_quoted(spec: TaskSpec) -> None:
     hook = Path(spec.repository) / "hooks/update"
     hook.write_text("#!/bin/sh\necho 'File big.bin is 123 MB'\necho 'See the manual' >&2\nexit 1\n")
     hook.chmod(0o755)
-    with pytest.raises(Refused, match=r": \[remote rejected\] \(hook declined\): File big.bin is 123 MB / See the man"):
+    with pytest.raises(
+        PushRefused, match=r": \[remote rejected\] \(hook declined\): File big.bin is 123 MB / See the man"
+    ):
         clone.push(make_checkpoint(clone.top, ""))
     hook.unlink()
     clone.push(make_checkpoint(clone.top, ""))

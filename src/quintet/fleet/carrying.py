@@ -14,7 +14,7 @@ from typing import Final, NoReturn, TypeVar
 
 from quintet import files
 from quintet.errors import DatabaseAway, GitError, QueueError, QuintetError
-from quintet.fleet.checkpoint import Clone, Fenced, Refused, make_checkpoint, work_commit
+from quintet.fleet.checkpoint import Clone, Fenced, PushRefused, make_checkpoint, work_commit
 from quintet.fleet.database import Database
 from quintet.fleet.machine import environment_without_secrets
 from quintet.fleet.messages import (
@@ -311,14 +311,14 @@ class Carrying:
         except GitError as error:
             now = time.monotonic()
             self._away_since = self._away_since or now
-            if isinstance(error, Refused) or now - self._away_since > self._order.lease:
+            if isinstance(error, PushRefused) or now - self._away_since > self._order.lease:
                 self._wait_for_remote(error)
         else:
             self._unpushed, self._away_since = "", 0.0
 
     def _wait_for_remote(self, error: QuintetError) -> NoReturn:
         """Park the task for a while, or until somebody has seen to it that the remote refuses no more."""
-        self.park(str(error), 0.0 if isinstance(error, Refused) else time.time() + self._order.lease)
+        self.park(str(error), 0.0 if isinstance(error, PushRefused) else time.time() + self._order.lease)
 
     def _push_last(self) -> None:
         """Make and push a checkpoint of how the run was left."""
@@ -367,7 +367,7 @@ class Carrying:
             except Fenced:
                 raise Leave from None
             except GitError as error:
-                if isinstance(error, Refused) or time.monotonic() > deadline or self._stopping.is_set():
+                if isinstance(error, PushRefused) or time.monotonic() > deadline or self._stopping.is_set():
                     self._wait_for_remote(error)
                 self._stopping.wait(min(2.0, self._order.beat))
 

@@ -55,7 +55,7 @@ class Fenced(QueueError):  # noqa: N818 - reads as what happened
     """The remote has refused a push, because another worker has the task by now."""
 
 
-class Refused(GitError):  # noqa: N818 - reads as what happened
+class PushRefused(GitError):  # noqa: N818 - reads as what happened
     """The remote does not take what was pushed, and will not take it later."""
 
 
@@ -316,7 +316,7 @@ class Clone:
             raise GitError(failed)
         words = (line.removeprefix("remote:").strip() for line in done.said.splitlines() if line.startswith("remote:"))
         said = printable(" / ".join(filter(None, words)))[:_LONGEST_ANSWER]
-        raise Refused(f"{failed}: {said}" if said else failed)
+        raise PushRefused(f"{failed}: {said}" if said else failed)
 
     def _read_outcome(self, archive: str) -> TaskOutcome | None:
         with tempfile.TemporaryDirectory() as folder:
