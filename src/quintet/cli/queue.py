@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import sys
 import tempfile
 import time
@@ -108,7 +109,9 @@ def _report_of(task: QueuedTask, repository: str, *, is_local: bool) -> str:
     run = task.outcome.run if task.outcome else task.progress.run
     if not run:
         return ""
-    return f"cd {repository} && {program()} report {run}" if is_local else f"{program()} queue logs {task.id}"
+    return (
+        f"cd {shlex.quote(repository)} && {program()} report {run}" if is_local else f"{program()} queue logs {task.id}"
+    )
 
 
 def logs(task: str) -> None:

@@ -8,12 +8,13 @@ from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
 from quintet import git
+from quintet.ansi import plain
 from quintet.config import Settings
 from quintet.config.load import Loaded
 from quintet.errors import GitError, QueueError
 from quintet.fleet.database import Database
 from quintet.fleet.task_settings import own_prompt_texts, settings_document
-from quintet.fleet.tasks import PRIORITY, Needs, TaskSpec, attributes_of, branch_of, task_id
+from quintet.fleet.tasks import PRIORITY, Needs, TaskSpec, attributes_of, branch_of, task_id, wrong_address
 from quintet.loop.decide.task import parse_task, title_of
 from quintet.loop.run.plan import check_settings
 from quintet.workspace.creating import find_base
@@ -74,6 +75,8 @@ def _remote(repository: Repository, base: str) -> str:
         )
     name = "origin" if "origin" in names else names[0]
     address = git.run(repository.top, "remote", "get-url", name).text
+    if found := wrong_address(address):
+        raise QueueError(f"the remote {name} cannot be used: its address {found}")
     try:
         words = git.run(repository.top, "ls-remote", "--quiet", address, "refs/heads/*").text.split()
     except GitError as error:
@@ -121,7 +124,7 @@ def add_tasks(
     needs, ids, tasks = _needs(loaded.settings, wish), [], {}
     for one in given:
         parse_task(one.text, one.name)
-        title = title_of(one.text)
+        title = plain(title_of(one.text))
         ids.append(task_id(title, place, source.base, one.text))
         told = attributes_of(title, place, needs) | {"attempt": _first_attempt(source, ids[-1])}
         tasks[ids[-1]] = (spec.model_copy(update={"text": one.text}), told)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, NoReturn, TypeVar
 
 from quintet import files
+from quintet.ansi import plain
 from quintet.errors import DatabaseAway, GitError, QueueError, QuintetError
 from quintet.fleet.checkpoint import Clone, Fenced, PushRefused, make_checkpoint, work_commit
 from quintet.fleet.database import Database
@@ -35,6 +36,7 @@ T = TypeVar("T")
 _LOOK_SECONDS: Final = 3.0
 _TICK_SECONDS: Final = 0.1
 _JOIN_SECONDS: Final = 5.0
+_LONGEST_REASON: Final = 500
 _MOST_DEATHS: Final = 3
 """how often the process of a run may die without a word before the task is parked"""
 
@@ -272,7 +274,8 @@ class Carrying:
 
     def park(self, reason: str, until: float = 0.0, *, gate: str = "") -> NoReturn:
         """Let the task wait for a time or for somebody, and end."""
-        self._leave(parked=reason, parked_until=until, gate=gate)
+        said = " ".join(plain(reason).split())[:_LONGEST_REASON]  # it may end with the output of a command
+        self._leave(parked=said, parked_until=until, gate=gate)
 
     def _give_back(self) -> NoReturn:
         """Let the task go on elsewhere or later, and end."""

@@ -41,7 +41,7 @@ from quintet.fleet.reading import (
     first_line,
     libpq_url,
 )
-from quintet.fleet.tasks import QueuedTask, TaskOutcome, TaskSpec, TaskStatus
+from quintet.fleet.tasks import QueuedTask, TaskOutcome, TaskSpec, TaskStatus, read_spec
 from quintet.program import program
 
 _APPLICATION: Final = "quintet"
@@ -342,7 +342,7 @@ def serve(url: str, slot: str, carry_out: Callable[[str, TaskSpec], TaskOutcome]
 
     @DBOS.step(name="run")
     def run(task_id: str, spec: dict[str, Any]) -> dict[str, Any]:
-        return carry_out(task_id, TaskSpec.model_validate(spec)).model_dump(mode="json")
+        return carry_out(task_id, read_spec(task_id, spec)).model_dump(mode="json")
 
     @DBOS.workflow(name=WORKFLOW, max_recovery_attempts=1_000_000)  # takeovers are counted where they happen
     def task(spec: dict[str, Any]) -> dict[str, Any]:

@@ -17,9 +17,18 @@ from typing import Any, Final, Self
 
 from quintet.errors import DatabaseAway, NoQueue, QueueError
 from quintet.fleet.choosing import Situation, Worker
-from quintet.fleet.tasks import Needs, QueuedTask, TaskOutcome, TaskProgress, TaskSpec, TaskStatus
+from quintet.fleet.tasks import (
+    Needs,
+    QueuedTask,
+    TaskOutcome,
+    TaskProgress,
+    TaskSpec,
+    TaskStatus,
+    is_task_id,
+    read_spec,
+)
 from quintet.layout import fleet_folder
-from quintet.prose import plural, without_password
+from quintet.prose import plural, printable, without_password
 
 Rows = list[Sequence[Any]]
 FORMAT: Final = 1
@@ -128,7 +137,7 @@ class QueueQueries(ABC):
         return self._tasks(_NEWEST_ENDED, most=most)
 
     def _tasks(self, which: str, **values: Any) -> list[QueuedTask]:
-        return [_task(row) for row in self._select(_TASKS + which, **values)]
+        return [_task(row) for row in self._select(_TASKS + which, **values) if is_task_id(row[0])]
 
     def task(self, task_id: str) -> QueuedTask | None:
         """One task; None where there is none of this name."""
@@ -138,16 +147,17 @@ class QueueQueries(ABC):
         """The task that the user means: by its whole id, or a beginning or end of it that only one task has."""
         ids = self.ids()
         found = [given] if given in ids else [one for one in ids if one.startswith(given) or one.endswith(given)]
+        found = found if given else []  # every name begins with nothing
         if len(found) > 1:
             raise QueueError(f"{given} means {plural(len(found), 'task')}: {', '.join(found[:5])}; write more of one")
         task = self.task(found[0]) if found else None
         if task is None:
-            raise QueueError(f"there is no task {given} in the queue")
+            raise QueueError(f"there is no task {printable(given) or repr(given)} in the queue")
         return task
 
     def ids(self) -> list[str]:
         """The names of all tasks, the oldest first."""
-        return [str(name) for (name,) in self._select(_IDS)]
+        return [name for (name,) in self._select(_IDS) if is_task_id(name)]
 
     def numbers(self) -> dict[str, int]:
         """How many tasks have passed, have failed and were cancelled, without reading them."""
@@ -173,7 +183,7 @@ class QueueQueries(ABC):
         """What a task was added with."""
         for serialization, inputs in self._select(_SPEC, id=task_id):
             if serialization == _JSON and inputs:
-                return TaskSpec.model_validate(json.loads(inputs)["positionalArgs"][0])
+                return read_spec(task_id, json.loads(inputs)["positionalArgs"][0])
         raise QueueError(f"there is no task {task_id}")
 
     # -- workers, and what was spent

@@ -1,13 +1,15 @@
 """A task of the queue as a value: what it is made of, how it stands, and how it has ended."""
 
 import hashlib
+import re
 import time
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from quintet.prose import slug
+from quintet.errors import QueueError
+from quintet.prose import printable, slug
 
 PRIORITY: Final = 5
 """of a task that is given none; smaller numbers come first"""
@@ -52,6 +54,19 @@ class TaskSpec(_Value):
     """the settings of the project when the task was added, in the form of its config file"""
     prompt_texts: dict[str, str] = {}
     """the project's own prompt texts, by name"""
+
+    @model_validator(mode="after")
+    def _stays_where_it_belongs(self) -> Self:
+        """Whoever can write to the database could else give git an option, or a folder that is not the task's."""
+        if found := wrong_address(self.repository):
+            raise ValueError(f"its repository {found}")
+        if not re.fullmatch(r"[0-9a-f]+", self.base):
+            raise ValueError("its base is no commit")
+        if self.folder.startswith("/") or ".." in self.folder.split("/"):
+            raise ValueError("its folder is not in the repository")
+        if not all(re.fullmatch(r"\w+", name) for name in self.prompt_texts):
+            raise ValueError("a prompt text has the name of another file")
+        return self
 
 
 class Needs(_Value):
@@ -150,6 +165,29 @@ class QueuedTask(_Value):
     def branch(self) -> str:
         """The branch that it works on."""
         return branch_of(self.id, self.attempt)
+
+
+def wrong_address(address: str) -> str:
+    """What is wrong with the address of a remote; empty where git can be given it."""
+    if address.startswith("-"):
+        return "begins with -, as an option does"
+    return "names a program that git would start" if re.match(r"\w+::", address) else ""
+
+
+def is_task_id(name: str) -> bool:
+    """Whether a name is one that `task_id` could have made: folders and branches have it in their names."""
+    return bool(re.fullmatch(r"[a-z0-9][a-z0-9-]{0,60}", name))
+
+
+def read_spec(name: str, document: object) -> TaskSpec:
+    """The spec of a task as it is in the database, where others may have written it."""
+    try:
+        if is_task_id(name):
+            return TaskSpec.model_validate(document)
+        why = "it has another kind of name"
+    except ValidationError as error:
+        why = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+    raise QueueError(f"the task {printable(name)} was not added by Quintet: {why}")
 
 
 def task_id(title: str, repository: str, base: str, text: str) -> str:
