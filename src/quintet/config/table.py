@@ -380,7 +380,7 @@ class Settings:
         "queue.lease",
         Seconds(3.0, 86_400.0),
         120.0,
-        "how long a worker may be silent before another one continues its task; the same on all machines",
+        "how long a worker may be silent before another one continues its task",
     )
     queue_accounts: Mapping[str, int] | None = _row(
         "queue.accounts", Counts(), None, "how many tasks may run at once for an account, over all machines"
