@@ -5,7 +5,9 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -49,6 +51,13 @@ def sql(server: Postgres, *commands: str, database: str = "postgres") -> None:
     )
 
 
+def with_password(server: Postgres, user: str) -> None:
+    """Make a user who may do everything, and needs a password."""
+    rules = server.folder / "data/pg_hba.conf"
+    rules.write_text(f"local all {user} scram-sha-256\n{rules.read_text()}")
+    sql(server, f"CREATE ROLE {user} SUPERUSER LOGIN PASSWORD '{PASSWORD}'", "SELECT pg_reload_conf()")
+
+
 def quintet(queue: Fleet, *words: str, **env: str) -> tuple[int, str]:
     """A command as a process of its own, to its end."""
     done = subprocess.run(
@@ -64,9 +73,7 @@ def quintet(queue: Fleet, *words: str, **env: str) -> tuple[int, str]:
 
 
 def test_a_wrong_database_user_or_password_is_one_line_for_each_command(queue: Fleet, server: Postgres) -> None:
-    rules = server.folder / "data/pg_hba.conf"
-    rules.write_text(f"local all anna scram-sha-256\n{rules.read_text()}")
-    sql(server, f"CREATE ROLE anna LOGIN PASSWORD '{PASSWORD}'", "SELECT pg_reload_conf()")
+    with_password(server, "anna")
     place = f"postgres?host={server.folder}"
     wrong = {
         f"postgresql://anna:wrong-{PASSWORD}@/{place}": 'password authentication failed for user "anna"',
@@ -214,3 +221,22 @@ def test_a_person_approves_on_one_machine_what_another_goes_on_with(queue: Fleet
     assert "is approved" in queue.queue("approve", task)
     queue.machine("bert")
     assert check_passed(queue, task, parked.progress.run).progress.machine == "bert"
+
+
+def test_the_password_of_the_database_is_nowhere(queue: Fleet, server: Postgres) -> None:
+    with_password(server, "dora")
+    url = f"postgresql://dora:{PASSWORD}@/postgres?host={server.folder}"
+    task = queue.add("a")
+    worker = queue.machine("anna", QUEUE=url)
+    until_agent(queue, task, PROGRAMMER.name)
+    seen = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal() and int(entry.name) != os.getpid():
+            with suppress(OSError):
+                seen[int(entry.name)] = (entry / "cmdline").read_bytes(), (entry / "environ").read_bytes()
+    assert [pid for pid, (words, _) in seen.items() if PASSWORD.encode() in words] == []
+    assert [pid for pid, (_, env) in seen.items() if PASSWORD.encode() in env] == [worker.pid], "agents have it not"
+    check_passed(queue, task)
+    assert PASSWORD not in queue.end_worker(worker)
+    kept = [path for path in queue.project.root.rglob("*") if path.is_file() and PASSWORD.encode() in path.read_bytes()]
+    assert kept == []

@@ -5,13 +5,15 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from quintet.fleet.tasks import TaskStatus
-from quintet.roles import PEER_ANALYST
+from quintet.fleet.tasks import Needs, TaskSpec, TaskStatus, attributes_of
+from quintet.roles import ANALYST, PEER_ANALYST
 from tests.fleet.rig import Fleet, children_in, fleet
 from tests.watch.scripted import DEADLINE
 from tests.workspace.worktree_runs import building_story
@@ -103,3 +105,35 @@ def test_a_worker_with_a_state_directory_with_blanks_and_in_no_repository(queue:
     queue.until_status(task, TaskStatus.PASSED)
     output, _ = process.communicate(timeout=DEADLINE)
     assert process.returncode == 0, output
+
+
+def test_a_usage_limit_frees_the_slot_and_the_task_goes_on_at_its_time(queue: Fleet) -> None:
+    queue.project.script(building_story() | {ANALYST.name: [[{"fail": "usage_limit", "seconds": 3600}]]})
+    task = queue.add("a")
+    queue.worker("--name", "desk")
+    parked = queue.until_status(task, TaskStatus.PARKED)
+    assert parked.parked.startswith("usage limit: ")
+    queue.project.script(building_story())
+    other = queue.add("b")
+    queue.until_status(other, TaskStatus.PASSED)
+    assert queue.task(task).status is TaskStatus.PARKED
+    assert queue.database.change(queue.task(task), parked_until=time.time() - 1)  # its time has come
+    queue.until_status(task, TaskStatus.PASSED)
+
+
+def test_a_worker_takes_no_more_tasks_when_the_money_of_the_day_is_used_up() -> None:
+    with fleet(lease=8.0) as queue:
+        queue.database.spend("another", f"{datetime.now(UTC):%Y-%m-%d}", 0, 12.5)
+        task = queue.add("a")
+        queue.worker("--name", "desk", QUEUE_MAX_COST="10")
+        reason = "waits for desk: the money of the day is used up (12.50 of 10.00)"
+        queue.until(lambda: queue.listed()[task]["reason"] == reason, reason)
+
+
+def test_a_task_that_nobody_has_added_with_quintet_fails_with_its_reason(queue: Fleet) -> None:
+    spec = TaskSpec.model_construct(repository="--upload-pack=x", is_local=False, base="c1", text="t", settings={})
+    queue.database.add({"forged-1": (spec, attributes_of("Forged", "r", Needs()))})
+    queue.worker("--name", "desk")
+    queue.until_status("forged-1", TaskStatus.FAILED)
+    reason = "the task forged-1 was not added by Quintet: its repository begins with -, as an option does"
+    assert queue.listed()["forged-1"]["reason"] == reason
