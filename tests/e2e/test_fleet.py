@@ -115,7 +115,11 @@ def test_a_task_passes_on_a_machine_that_has_only_the_remote(queue: Fleet) -> No
     assert "PASS" in queue.queue("logs", task)
     shown = queue.queue("show", task)
     assert ("\n# PASS" in shown, "## Round 1" in shown, ended.outcome.run in shown) == (True, True, True), shown
-    assert tempfile.gettempdir() not in shown.replace(str(queue.project.root), ""), shown
+    assert tempfile.gettempdir() not in shown.replace("\\", "").replace(str(queue.project.root), ""), shown
+    diff = f"git diff {queue.project.git('rev-parse', 'main')[:12]} {ended.outcome.commit[:12]}"
+    assert diff in shown.replace("\\", ""), shown
+    queue.project.git("fetch", "--quiet", "origin", f"refs/quintet/{task}/archive")
+    assert "+done" in queue.project.git(*diff.split()[1:])
     rows = queue.listed()
     assert (rows[task]["status"], rows[task]["machine"], rows[task]["verdict"]) == ("passed", "anna", "PASS")
     queue.end_worker(worker)

@@ -15,7 +15,7 @@ from quintet.config import Settings, load_settings
 from quintet.fleet.choosing import Situation
 from quintet.fleet.listing import headline, in_listing_order, living_workers, task_json, task_lines
 from quintet.fleet.reading import QueueReader, open_to_read
-from quintet.fleet.tasks import ENDED, QueuedTask, attempt_name
+from quintet.fleet.tasks import ENDED, QueuedTask, TaskSpec, attempt_name
 from quintet.layout import JOURNAL, record_folder
 from quintet.program import program
 from quintet.prose import hanging
@@ -88,24 +88,28 @@ def show(task: str, as_json: bool) -> None:
                 shown = ", ".join(value) if isinstance(value, list) else str(value)
                 click.echo(hanging(f"  {name:<12}", shown))
         if report := _report_of(found, spec.repository, is_local=spec.is_local):
-            click.echo(hanging(f"  {'report':<12}", report))
-    if found.outcome and not spec.is_local and (text := _remote_report(found, spec.repository)):
+            click.echo(hanging(f"  {'report' if spec.is_local else 'journal':<12}", report))
+    if found.outcome and not spec.is_local and (text := _remote_report(found, spec)):
         click.echo(f"\n{text}", nl=False)
 
 
-def _remote_report(task: QueuedTask, repository: str) -> str:
+def _remote_report(task: QueuedTask, spec: TaskSpec) -> str:
     """The report of a run that has ended on any machine, from what the remote keeps of it."""
     from quintet.fleet.records import bring_records  # noqa: PLC0415 - the other commands do without it
     from quintet.watch.report.report_markdown import report_markdown  # noqa: PLC0415
+    from quintet.watch.runs.changes import Changes  # noqa: PLC0415
     from quintet.watch.runs.summary import summarise  # noqa: PLC0415
 
+    name, commit = attempt_name(task.id, task.attempt), task.outcome.commit if task.outcome else ""
+    fetch = f"git fetch origin refs/quintet/{name}/archive"
+    changes = Changes(note=f"{fetch} brings them, git diff {spec.base[:12]} {commit[:12]} shows them.")
     with tempfile.TemporaryDirectory() as folder:
-        run = bring_records(repository, attempt_name(task.id, task.attempt), Path(folder))
-        return report_markdown(summarise(run)) if run else ""
+        run = bring_records(spec.repository, name, Path(folder))
+        return report_markdown(summarise(run, changes)) if run else ""
 
 
 def _report_of(task: QueuedTask, repository: str, *, is_local: bool) -> str:
-    """How to see the report of a task's run."""
+    """How to see the report of a task's run here, or the journal of one elsewhere."""
     run = task.outcome.run if task.outcome else task.progress.run
     if not run:
         return ""
