@@ -282,6 +282,13 @@ def test_doctor_says_what_is_wrong_and_how_to_fix_it(queue: Fleet) -> None:
     levels = {row["name"]: row["level"] for row in found["checks"]}
     assert found["can_run"] is True
     assert (levels["database"], levels["project"], levels["workers"]) == ("ok", "ok", "warning")
+    with sqlite3.connect(queue.url.removeprefix("sqlite:///")) as connection:
+        refusal = "BEFORE UPDATE ON quintet_format BEGIN SELECT RAISE(ABORT, 'only to be read'); END"
+        connection.execute(f"CREATE TRIGGER refusal {refusal}")
+    connection.close()
+    said = queue.call("queue", "doctor")
+    assert said.exit_code == 1
+    assert f"failure  database     the queue at {queue.url}: only to be read" in said.stdout
     done = queue.call("queue", "doctor", QUEUE="postgresql://127.0.0.1:1/x")
     assert done.exit_code == 1
     assert "failure  database" in done.stdout

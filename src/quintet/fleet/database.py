@@ -265,6 +265,11 @@ class Database(QueueQueries):
             return sa.literal(time.time())
         return sa.cast(sa.func.extract("epoch", sa.func.clock_timestamp()), sa.Float)
 
+    def try_to_write(self) -> None:
+        """Write something that changes nothing; QueueError where that is not allowed."""
+        with self._told(), self._engine.begin() as connection:
+            connection.execute(sa.update(self._format).values(version=self._format.c.version))
+
     def _prepare(self) -> None:
         """Make or migrate the tables, one process at a time; refuse those of a newer program."""
         found = self._versions()

@@ -23,10 +23,19 @@ def examine_queue(settings: Settings, env: Mapping[str, str]) -> Iterator[Doctor
         yield failure("database", str(error), "correct QUEUE (queue.url), or start the database")
         return
     with database:
-        yield ok("database", f"{database.name}, format {FORMAT}")
+        yield _database(database)
         yield _repository(settings, database)
         yield _workers(settings, database)
     yield from check_agents(env, settings)
+
+
+def _database(database: Database) -> DoctorFinding:
+    """Whether this user may write to the database, too."""
+    try:
+        database.try_to_write()
+    except QueueError as error:
+        return failure("database", str(error), "give this user the right to write to it")
+    return ok("database", f"{database.name}, format {FORMAT}")
 
 
 def _repository(settings: Settings, database: QueueQueries) -> DoctorFinding:
