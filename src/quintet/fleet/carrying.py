@@ -99,15 +99,15 @@ class Carrying:
     def _carry_out(self, task: QueuedTask, beating: threading.Thread) -> TaskOutcome:
         """Prepare the task, and let its run go on until there is a verdict."""
         takeovers = task.takeovers + (1 if task.progress.since else 0)
-        if takeovers > MOST_TAKEOVERS:
+        clone = None if self._spec.is_local else Clone(self._spec, self._id, task.attempt)
+        if takeovers > MOST_TAKEOVERS and not (clone and _has_result(clone)):
             self.park(f"its worker has died or was lost {takeovers} times; {task.progress.machine} was the last")
         self._progress = self._progress.model_copy(update={"home": task.progress.home})
         self._patiently(lambda: self._note(takeovers=takeovers, parked="", parked_until=0))
         beating.start()
-        if not self._spec.is_local:
-            self._clone = Clone(self._spec, self._id, task.attempt)
-            if outcome := self._open_clone(self._clone, keep=task.progress.home == self._order.machine):
-                return outcome
+        self._clone = clone
+        if clone and (outcome := self._open_clone(clone, keep=task.progress.home == self._order.machine)):
+            return outcome
         self._progress = self._progress.model_copy(update={"home": self._order.machine})
         self._patiently(self._note)
         self._spent_before = self._patiently(lambda: self._database.spent(self._day, self._id))
@@ -373,6 +373,13 @@ class Carrying:
                 if isinstance(error, PushRefused) or time.monotonic() > deadline or self._stopping.is_set():
                     self._wait_for_remote(error)
                 self._stopping.wait(min(2.0, self._order.beat))
+
+
+def _has_result(clone: Clone) -> bool:
+    try:
+        return clone.has_result()
+    except GitError:
+        return False
 
 
 def _today() -> str:

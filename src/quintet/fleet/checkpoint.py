@@ -172,6 +172,10 @@ class Clone:
         self._claim()
         return None
 
+    def has_result(self) -> bool:
+        """Whether the remote has the result of the task; the worker that pushed it could not record it."""
+        return self.archive_ref in self._remote_refs()
+
     def _is_newest(self) -> bool:
         """Whether the remote has of this task what this clone has pushed last, as far as it got an answer."""
         if not (self.top / ".git").is_dir():
@@ -213,7 +217,8 @@ class Clone:
     def _remote_refs(self) -> dict[str, str]:
         pattern = f"refs/quintet/{self.name}/*"
         try:
-            lines = git.run(self._cache, "ls-remote", "--quiet", self.spec.repository, pattern).text.splitlines()
+            files.make_folder(self._cache.parent)
+            lines = git.run(self._cache.parent, "ls-remote", "--quiet", self.spec.repository, pattern).text.splitlines()
         except GitError as error:
             raise GitError(f"the remote {self.spec.repository} cannot be read: {error}") from None
         return {name: commit for commit, _, name in (line.partition("\t") for line in lines)}
