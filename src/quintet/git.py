@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from quintet.errors import GitError
 SECONDS: Final = 30.0
 _LAST_SECONDS: Final = 2.0
 """for a command that is asked to end"""
+_PAUSE_SECONDS: Final = 0.01
 _OPTIONS: Final = (
     *("--no-pager", "--no-optional-locks", "--no-replace-objects"),
     *("-c", "core.fsmonitor=false"),
@@ -126,12 +128,16 @@ def _run_to_its_end(
 
 
 def _ask_to_end(process: "subprocess.Popen[bytes]") -> None:
-    """Let a git that is still at work remove its lock files, which it cannot do when it is killed."""
-    if process.poll() is None:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGTERM)
-        with suppress(subprocess.TimeoutExpired):
-            wait(process, _LAST_SECONDS)
+    """Let a git that is still at work, and what it has started, remove lock files, which stay when it is killed."""
+    if process.poll() is not None:
+        return
+    deadline = time.monotonic() + _LAST_SECONDS
+    with suppress(ProcessLookupError, PermissionError):  # all have ended
+        os.killpg(process.pid, signal.SIGTERM)
+        while time.monotonic() < deadline:
+            process.poll()
+            os.killpg(process.pid, 0)
+            time.sleep(_PAUSE_SECONDS)
 
 
 def remove_locks(tree: Path) -> None:

@@ -165,7 +165,9 @@ class Machine:
     def processes(self, module: str = "") -> list[int]:
         """Its processes, or those that run a module of the fleet."""
         found = processes_of(self.mark) | ({} if self.scene.queue.database.is_file else processes_of(f"{self.home}/"))
-        return sorted(pid for pid, command in found.items() if not module or f"quintet.fleet.{module}" in command)
+        wanted = f"quintet.fleet.{module}" if module else ""
+        # those that serve a push belong to the machine of the remote
+        return sorted(pid for pid, command in found.items() if wanted in command and "receive-pack" not in command)
 
     def send(self, number: signal.Signals, pids: list[int]) -> None:
         for pid in pids:
