@@ -1,6 +1,7 @@
 """The queue on the dashboard, without a browser: what it shows, and how a task leads to its run on any machine."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from quintet.fleet import reading
 from quintet.fleet.choosing import Worker
 from quintet.fleet.queue_page import SHOWN, QueuePage
 from quintet.fleet.tasks import Needs, TaskSpec, TaskStatus, attributes_of
+from quintet.layout import fleet_folder
 from quintet.loop.journal import Event
 from quintet.roles import ANALYST
 from quintet.watch.dashboard.routes import DashboardRoutes
@@ -153,3 +155,18 @@ def test_a_remote_that_is_away_keeps_what_was_fetched(queue: Fleet, monkeypatch:
     Path(remote).rename(f"{remote}.gone")
     assert first
     assert page.place_of("far-1") == first
+
+
+def test_copies_that_nobody_has_looked_at_for_a_day_are_removed(queue: Fleet) -> None:
+    remote = push_checkpoint(queue, "far-1", "state", started())
+    spec = TaskSpec(repository=remote, is_local=False, base="c", text="t", settings={})
+    queue.database.add({name: (spec, attributes_of("Far", remote, Needs())) for name in ("far-1", "../far-2")})
+    old = fleet_folder() / "watched" / "old-1"
+    old.mkdir(parents=True)
+    os.utime(old, (1.0, 1.0))
+    page = page_of(queue)
+    assert page.place_of("../far-2") is None
+    place = page.place_of("far-1")
+    assert place
+    assert place.folder.is_dir()
+    assert not old.exists()

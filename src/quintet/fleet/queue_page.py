@@ -1,15 +1,13 @@
 """The queue as the dashboard shows it: tasks and machines from the database, and a run from wherever it is."""
 
-import atexit
 import io
 import json
+import os
 import shutil
 import tarfile
-import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Lock
 from typing import Any, Final
 
 from quintet import files, git
@@ -29,6 +27,7 @@ SHOWN: Final = 20
 _FRESH_SECONDS: Final = 10.0
 """how long what was fetched from a remote is shown before it is fetched again"""
 _FETCH_SECONDS: Final = 60.0
+_KEPT_SECONDS: Final = 86_400.0
 
 
 @dataclass(frozen=True)
@@ -47,10 +46,8 @@ class QueuePage:
     """Reads the queue that the settings name; nothing is kept between two looks but copies of checkpoints."""
 
     settings: Settings
-    _copies: Path | None = None
     _fetched: dict[str, tuple[float, str]] = field(default_factory=dict)
     """by the name of an attempt, when its checkpoint was fetched and which run was in it"""
-    _lock: Lock = field(default_factory=Lock)
 
     def state(self) -> dict[str, Any]:
         """The tasks and the machines as JSON; `note` says why there are none."""
@@ -91,23 +88,26 @@ class QueuePage:
     def _copied(self, task: QueuedTask, spec: TaskSpec) -> RunPlace | None:
         """The run of a task on another machine, from its last checkpoint or its archive in the remote."""
         name = attempt_name(task.id, task.attempt)
-        with self._lock:
-            copies = self._copies = self._copies or _folder_until_the_end()
-            tree = copies / "runs" / name
+        if not is_run_id(name):  # it names a folder, and whoever can write to the database may have chosen it
+            return None
+        tree = fleet_folder() / "watched" / name
+        files.make_folder(tree.parent)
+        with files.locked(tree.with_name("lock")):
+            _remove_old(tree.parent)
             when, run = self._fetched.get(name, (float("-inf"), ""))
             if time.monotonic() - when > _FRESH_SECONDS:
-                run = _fetch(spec.repository, name, copies / "repository.git", tree) or run
+                run = _fetch(spec.repository, name, tree) or run
                 self._fetched[name] = (time.monotonic(), run)
         folder = tree / TMP / run
         machine = task.progress.machine or "another machine"
         return RunPlace(run, folder, machine, task.status is TaskStatus.RUNNING) if run else None
 
 
-def _folder_until_the_end() -> Path:
-    """A private folder that is removed when this process ends."""
-    folder = Path(tempfile.mkdtemp(prefix="quintet-watched-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+def _remove_old(watched: Path) -> None:
+    """Remove the copies that nobody has looked at for a day."""
+    for tree in watched.iterdir():
+        if tree.is_dir() and time.time() - tree.stat().st_mtime > _KEPT_SECONDS:
+            shutil.rmtree(tree, ignore_errors=True)
 
 
 def _numbers(now: Situation, ended: dict[str, int]) -> dict[str, int]:
@@ -124,12 +124,14 @@ def _folder_here(task: QueuedTask, spec: TaskSpec, run: str) -> Path | None:
     return next((folder for folder in found if folder.name == run), None) if run else None
 
 
-def _fetch(repository: str, name: str, cache: Path, tree: Path) -> str:
+def _fetch(repository: str, name: str, tree: Path) -> str:
     """Bring the records of a run from the remote to a folder of their own; the run, empty where there are none."""
+    cache = tree / "repository.git"
+    files.make_folder(tree)
+    os.utime(tree)
     try:
         if not (cache / "HEAD").exists():
-            files.make_folder(cache.parent)
-            git.run(cache.parent, "init", "--quiet", "--bare", str(cache))
+            git.run(tree, "init", "--quiet", "--bare", str(cache))
         for end in ("archive", "state"):
             ref = f"refs/quintet/{name}/{end}"
             words = ("fetch", "--quiet", "--depth=1", repository, f"+{ref}:{ref}")
