@@ -136,6 +136,10 @@ class RoleBrain:
             return Reply.run(steps[done], delay=answer.delay)
         return Reply.say(f"{path.name} is written.", delay=answer.delay)
 
+    def forget_turns(self) -> None:
+        """Count a turn that begins once more: one killed too early to keep its prompt looks the same again."""
+        self._current.clear()
+
     def _answer(self, request: Request, name: str) -> Answer:
         # A turn comes back after each of its commands, and a failed request comes again.
         turn = (request.conversation, request.prompts)

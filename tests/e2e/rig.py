@@ -58,13 +58,14 @@ class Rig:
     home: Path
     project: Path
     env: Mapping[str, str]
+    started: list[subprocess.Popen[str]] = field(default_factory=list)
 
     def start(self, **settings: str) -> subprocess.Popen[str]:
         """`quintet run`, as a user starts it."""
         config = self.home / "quintet.json"
         config.write_text(json.dumps({"provider": self.cast.provider, "agents": self.cast.agents, **self.cast.more}))
         given = {"WD": str(self.project), "PROMPT": TASK, "VERIFY_CMD": VERIFY}
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [*QUINTET, "run", str(config)],
             env={**self.env, **given, **settings},
             cwd=self.home,
@@ -73,6 +74,8 @@ class Rig:
             stderr=subprocess.STDOUT,
             text=True,
         )
+        self.started.append(process)
+        return process
 
     def run(self, **settings: str) -> tuple[int, str]:
         """A run to its end: the exit code and what it said."""
@@ -116,10 +119,13 @@ def rig(cast: Cast, brain: Brain, more: Mapping[str, str] | None = None) -> Iter
             acp_agents.prepare(home)
             env |= acp_agents.environment(model.url)
         make_project(project, env)
+        made = Rig(model, cast, home, project, env | dict(more or {}))
         try:
-            yield Rig(model, cast, home, project, env | dict(more or {}))
+            yield made
         finally:
             end_all_in(home)
+            for process in made.started:
+                process.communicate()
             shutil.rmtree(place)
     shutil.rmtree(home)
 

@@ -111,6 +111,7 @@ def test_a_conversation_goes_on_after_kills(name: str, kills: list[Callable[[Rig
         for number, kill in enumerate(kills, start=2):
             until(run, process, lambda: brain.asked["programmer_summary.md"] == number, RUN_SECONDS)  # noqa: B023
             kill(run)
+            brain.forget_turns()
         said, _ = process.communicate(timeout=RUN_SECONDS)
         if kill_everything in kills:
             assert process.returncode == -signal.SIGKILL

@@ -8,7 +8,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -24,27 +23,12 @@ from quintet.fleet.records import read_records
 from quintet.fleet.tasks import QueuedTask, TaskOutcome, TaskStatus
 from quintet.roles import ANALYST, PEER_ANALYST, PROGRAMMER
 from tests.fleet.postgres import Postgres, postgres
-from tests.fleet.rig import Fleet, children_in, fleet, fleet_with_remote
+from tests.fleet.rig import Fleet, children_in, fleet
 from tests.loop.run.test_hand_over import PROGRAM, noted
 from tests.watch.scripted import DEADLINE
 from tests.workspace.worktree_runs import branches, building_story
 
 pytestmark = pytest.mark.e2e
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Postgres]:
-    with postgres() as made:
-        yield made
-
-
-@pytest.fixture
-def queue(server: Postgres) -> Iterator[Fleet]:
-    with fleet_with_remote(server) as made:
-        made.project.script(building_story(think=1.0))
-        yield made
-        for task in made.database.tasks():
-            made.database.delete(task.id)
 
 
 def test_machines_that_start_at_once_make_the_tables_once() -> None:

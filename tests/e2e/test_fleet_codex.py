@@ -53,8 +53,8 @@ class TasksBrain:
 
     def __call__(self, request: Request) -> Reply:
         path = response_path(request.prompt)
-        if path and path.name == "programmer_summary.md":
-            self.may_code.wait(RUN_SECONDS)
+        if path and path.name == "programmer_summary.md" and not self.may_code.is_set():
+            return Reply.say("Too late.", delay=RUN_SECONDS)
         whose = [brain for task, brain in self.by_task.items() if path and task in path.parts]
         return whose[0](request) if whose else Reply.say("Understood.")
 

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -16,28 +15,13 @@ from quintet.fleet.database import Database
 from quintet.fleet.tasks import MOST_TAKEOVERS, TaskStatus
 from quintet.roles import PROGRAMMER
 from tests.e2e.test_fleet import check_passed, group_of, send, until_agent
-from tests.fleet.postgres import Postgres, postgres
-from tests.fleet.rig import Fleet, children_in, fleet_with_remote
+from tests.fleet.postgres import Postgres
+from tests.fleet.rig import Fleet, children_in
 from tests.watch.scripted import DEADLINE
 from tests.workspace.worktree_runs import building_story
 
 pytestmark = pytest.mark.e2e
 PASSWORD = "correct-horse"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Postgres]:
-    with postgres() as made:
-        yield made
-
-
-@pytest.fixture
-def queue(server: Postgres) -> Iterator[Fleet]:
-    with fleet_with_remote(server) as made:
-        made.project.script(building_story(think=1.0))
-        yield made
-        for task in made.database.tasks():
-            made.database.delete(task.id)
 
 
 def sql(server: Postgres, *commands: str, database: str = "postgres") -> None:
