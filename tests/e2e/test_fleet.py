@@ -252,6 +252,18 @@ def test_a_commit_that_the_remote_does_not_have_is_refused(queue: Fleet) -> None
     )
 
 
+def test_a_task_that_was_cancelled_goes_on_only_when_its_machine_must_have_stopped_it(queue: Fleet) -> None:
+    task = queue.add("a")
+    queue.machine("anna")
+    run = until_checkpoint(queue, task)
+    queue.queue("cancel", task)
+    queue.queue("retry", task)
+    waiting = queue.task(task)
+    assert (waiting.status, waiting.parked) == (TaskStatus.PARKED, "its run is being stopped on anna")
+    assert 0 < waiting.parked_until - time.time() <= queue.lease
+    check_passed(queue, task, run)
+
+
 def test_two_workers_cannot_have_the_same_name(queue: Fleet) -> None:
     queue.machine("anna")
     queue.until(queue.database.workers)

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from quintet.cli import queue as queue_commands
 from quintet.config import load_settings
 from quintet.errors import QueueError
 from quintet.fleet.add import find_source, without_login
 from quintet.fleet.choosing import Worker, clock
+from quintet.fleet.reading import QueueReader
 from quintet.fleet.tasks import Needs, TaskOutcome, TaskStatus, attributes_of
 from tests.fleet.rig import Fleet, fleet, with_remote
 
@@ -235,8 +237,37 @@ def test_workers_are_shown_drained_and_forgotten(queue: Fleet) -> None:
     assert "drained   anna" in queue.call("workers").stdout
     assert "takes tasks again" in queue.call("workers", "drain", "anna", "--undo").stdout
     assert queue.refused("workers", "drain", "bert") == "there is no worker bert; there are: anna"
-    queue.database.forget_worker("anna")
+    assert queue.refused("workers", "remove", "anna") == "anna is running; end it first with Ctrl-C or SIGTERM"
+    with sqlite3.connect(queue.project.root / "queue.db") as connection:
+        connection.execute("UPDATE quintet_workers SET beat = beat - 1000")
+    assert "anna is removed" in queue.call("workers", "remove", "anna").stdout
     assert queue.database.workers() == []
+
+
+def test_a_listing_that_is_watched_goes_on_when_the_database_was_away(
+    queue: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_to_read, looks = queue_commands.open_to_read, []
+
+    def look(url: str) -> QueueReader:
+        looks.append(url)
+        if len(looks) in (2, 4):
+            raise QueueError("the queue cannot be reached")
+        return open_to_read(url)
+
+    def sleep(_seconds: float) -> None:
+        if len(looks) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(queue_commands, "open_to_read", look)
+    monkeypatch.setattr(queue_commands.time, "sleep", sleep)
+    done = queue.call("queue", "list", "--watch")
+    assert done.exit_code == 130
+    first, *_, last = done.stdout.splitlines()
+    assert first == "The queue is empty."
+    assert "the queue cannot be reached; it is tried again" in done.stdout
+    assert last == "No worker is running. Start one: quintet worker --slots 2"
+    assert queue.refused("queue", "list", "--watch") == "the queue cannot be reached"
 
 
 def test_the_listing_shows_the_newest_that_have_ended(queue: Fleet) -> None:

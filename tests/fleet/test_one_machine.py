@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from quintet.fleet.choosing import Worker
 from quintet.fleet.tasks import TaskStatus
 from quintet.roles import PEER_ANALYST
 from tests.fleet.rig import Fleet, children_in, fleet
@@ -60,15 +61,6 @@ def test_a_killed_slot_goes_on_with_its_task(queue: Fleet) -> None:
     assert queue.project.git("show", f"{ended.branch}:built.txt") == "done"
 
 
-def test_a_worker_that_ends_while_a_run_is_starting_gives_the_task_back(queue: Fleet) -> None:
-    task = queue.add("a")
-    worker = queue.worker("--name", "desk")
-    queue.until(lambda: children_in(queue.project.root, "run_task"))
-    queue.end_worker(worker)
-    given_back = queue.task(task)
-    assert (given_back.status, given_back.parked) == (TaskStatus.WAITING, "")
-
-
 def test_a_worker_that_ends_gives_its_task_back_and_the_next_goes_on(queue: Fleet) -> None:
     queue.project.script(building_story(think=1.0))
     task = queue.add("a")
@@ -96,8 +88,29 @@ def test_a_worker_takes_no_more_tasks_when_the_tokens_of_the_day_are_used_up() -
         worker = queue.worker("--name", "desk", QUEUE_MAX_TOKENS="1000")
         reason = "waits for desk: the tokens of the day are used up (1,234 of 1,000)"
         queue.until(lambda: queue.listed()[task]["reason"] == reason, reason)
-        assert "It takes no more tasks today: the tokens of the day are used up" in queue.end_worker(worker)
+        assert "It takes no task at present: the tokens of the day are used up" in queue.end_worker(worker)
         assert queue.task(task).status is TaskStatus.WAITING
+
+
+def test_a_worker_on_which_two_tasks_could_not_go_on_leaves_the_others_in_the_queue(queue: Fleet) -> None:
+    tasks = [queue.add(name, WORKSPACE_SETUP="false") for name in "abc"]
+    queue.worker("--name", "desk")
+    reason = "waits for desk: the last 2 tasks could not go on here; it takes the next one at "
+    queue.until(lambda: queue.listed()[tasks[2]]["reason"].startswith(reason), reason)
+    for task in tasks[:2]:
+        assert queue.task(task).status is TaskStatus.PARKED
+        assert queue.task(task).parked.startswith("on desk: ")
+
+
+def test_a_drained_worker_is_so_when_it_is_started_again(queue: Fleet) -> None:
+    queue.database.beat(Worker(name="desk"))
+    queue.call("workers", "drain", "desk")
+    worker = queue.worker("--name", "desk")
+    queue.until(lambda: queue.database.workers()[0].machine)
+    task = queue.add("a")
+    assert "until somebody says: quintet workers drain desk --undo" in queue.end_worker(worker)
+    assert [one.draining for one in queue.database.workers()] == [True]
+    assert queue.task(task).status is TaskStatus.WAITING
 
 
 def test_the_same_task_at_the_same_commit_is_one_task(queue: Fleet) -> None:

@@ -1,7 +1,7 @@
 """Which slots are silent: by the watcher's own clock, and never right after the database was away."""
 
 from quintet.fleet.tasks import QueuedTask, TaskStatus
-from quintet.fleet.worker import Watch
+from quintet.fleet.worker import Rest, Watch
 
 
 class Clock:
@@ -46,3 +46,23 @@ def test_what_stood_still_between_two_looks_begins_anew() -> None:
     assert watch.unchanged([running("a", 5.0)]) == {"a": 60.0}
     clock.now = 190.0
     assert watch.unchanged([running("a", 5.0)]) == {"a": 0.0}
+
+
+def test_a_worker_waits_for_longer_after_each_task_that_could_not_go_on_there() -> None:
+    clock = Clock()
+    rest = Rest(clock)
+    rest.failed()
+    assert rest.reason == ""
+    waits = []
+    for _ in range(9):
+        clock.now = rest.until
+        assert rest.reason == ""
+        rest.failed()
+        waits.append(rest.until - clock.now)
+    assert waits == [60.0, 120.0, 240.0, 480.0, 960.0, 1920.0, 3600.0, 3600.0, 3600.0]
+    clock.now = rest.until
+    rest.gave()
+    assert rest.reason.startswith("the last 10 tasks could not go on here; it takes the next one at ")
+    rest.worked()
+    rest.gave()
+    assert rest.reason == ""

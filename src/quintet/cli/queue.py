@@ -12,6 +12,7 @@ from typing import Final
 import click
 
 from quintet.config import Settings, load_settings
+from quintet.errors import QueueError
 from quintet.fleet.choosing import Situation
 from quintet.fleet.listing import headline, in_listing_order, living_workers, task_json, task_lines
 from quintet.fleet.reading import QueueReader, open_to_read
@@ -34,10 +35,16 @@ def read_queue() -> tuple[QueueReader, Settings]:
 
 def list_tasks(watch: bool = False, everything: bool = False, as_json: bool = False) -> int:
     """Print the tasks, once or again and again."""
+    seen = False
     while True:
-        queue, settings = read_queue()  # anew each time: its database may have been away
-        with queue:
-            text = _listing(queue, settings.queue_lease, everything=everything, as_json=as_json)
+        try:
+            queue, settings = read_queue()  # anew each time: its database may have been away
+            with queue:
+                text, seen = _listing(queue, settings.queue_lease, everything=everything, as_json=as_json), watch
+        except QueueError as error:
+            if not seen:
+                raise
+            text = f"{error}; it is tried again"
         click.echo(f"{_CLEAR}{text}" if watch and sys.stdout.isatty() else text)
         if not watch:
             return 0

@@ -158,4 +158,11 @@ def workers_list() -> None:
 @click.option("--undo", is_flag=True, help="Let it take tasks again.")
 @runs("workers:drain")
 def workers_drain() -> None:
-    """Let a worker finish what it has, and take no more tasks."""
+    """Let a worker finish what it has, and take no more tasks, when it is started again too."""
+
+
+@workers_group.command("remove")
+@click.argument("name")
+@runs("workers:remove")
+def workers_remove() -> None:
+    """Remove a worker from the list that is silent because its machine is gone."""

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,6 +21,9 @@ from quintet.program import program
 from quintet.prose import hanging
 from quintet.providers.scripted import SCRIPTED
 from quintet.setup.providers import list_providers
+
+if TYPE_CHECKING:
+    from quintet.fleet.database import Database
 
 
 def work(slots: int, name: str, *, labels: tuple[str, ...], accounts: str, until_empty: bool, systemd: bool) -> int:
@@ -84,7 +88,25 @@ def drain(name: str, undo: bool) -> None:
     from quintet.cli.queue_changes import open_queue  # noqa: PLC0415 - loads the engine
 
     with open_queue() as database:
-        if not database.drain(name, draining=not undo):
-            names = ", ".join(worker.name for worker in database.workers()) or "none is running"
-            raise QueueError(f"there is no worker {name}; there are: {names}")
+        _find(database, name)
+        database.drain(name, draining=not undo)
     click.echo(f"{name} takes tasks again" if undo else f"{name} takes no more tasks; {program()} workers shows it")
+
+
+def remove(name: str) -> None:
+    """Remove a worker that is silent."""
+    from quintet.cli.queue_changes import open_queue  # noqa: PLC0415 - loads the engine
+
+    settings = load_settings(None, os.environ, {}, Path.cwd()).settings
+    with open_queue(settings) as database:
+        if _find(database, name).silent <= settings.queue_lease:
+            raise QueueError(f"{name} is running; end it first with Ctrl-C or SIGTERM")
+        database.forget_worker(name)
+    click.echo(f"{name} is removed; tasks that it had are taken over")
+
+
+def _find(database: "Database", name: str) -> Worker:
+    workers = {worker.name: worker for worker in database.workers()}
+    if name not in workers:
+        raise QueueError(f"there is no worker {name}; there are: {', '.join(workers) or 'none'}")
+    return workers[name]

@@ -64,6 +64,8 @@ class Carrying:
         """there is something to write down before the next heartbeat is due"""
         self._over = threading.Event()
         """no more heartbeats"""
+        self.has_failed_here = False
+        """whether the task was parked for a reason that may be this machine's"""
         self._clone: Clone | None = None
         self._unpushed = ""
         """a checkpoint that the remote does not have yet"""
@@ -115,7 +117,7 @@ class Carrying:
         while (ended := self._run_until_stopped(task)) is None:
             deaths += 1
             if deaths == _MOST_DEATHS:
-                self.park(f"the process of its run has died {deaths} times; see {self._log} on {self._order.worker}")
+                self.park_here(f"the process of its run has died {deaths} times; see {self._log}")
         return self._publish(ended, task)
 
     def _run_until_stopped(self, task: QueuedTask) -> RunEnded | None:
@@ -126,8 +128,9 @@ class Carrying:
                 return ended
             if ended and not ended.was_told:
                 self._push_last()
-                where = "" if ended.until or ended.gate else f"on {self._order.worker}: "
-                self.park(where + ended.reason, ended.until, gate=ended.gate)
+                if not ended.until and not ended.gate:
+                    self.park_here(ended.reason)
+                self.park(ended.reason, ended.until, gate=ended.gate)
             self._patiently(self._leave_unless_mine)  # it may have stopped because the database was away for long
             if self._stopping.is_set():  # told to stop before it could say anything, the process has just ended
                 self._give_back()
@@ -276,6 +279,11 @@ class Carrying:
         """Let the task wait for a time or for somebody, and end."""
         said = " ".join(plain(reason).split())[:_LONGEST_REASON]  # it may end with the output of a command
         self._leave(parked=said, parked_until=until, gate=gate)
+
+    def park_here(self, reason: str) -> NoReturn:
+        """Let the task wait for somebody, as it cannot go on, perhaps for a reason that is this machine's."""
+        self.has_failed_here = True
+        self.park(f"on {self._order.worker}: {reason}")
 
     def _give_back(self) -> NoReturn:
         """Let the task go on elsewhere or later, and end."""

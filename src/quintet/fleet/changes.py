@@ -1,5 +1,6 @@
 """What a user can do to a task in the queue; what changes something returns a line that says what was done."""
 
+import time
 from typing import Any
 
 from quintet.errors import QueueError
@@ -27,7 +28,7 @@ def retry_task(database: Database, task: QueuedTask) -> str:
             _change(database, task, parked="", parked_until=0, takeovers=0)
             return f"{task.id} waits again"
         case TaskStatus.CANCELLED:
-            _change(database, task, WAITING, **_rested(task))
+            _change(database, task, WAITING, **_rested(task) | _once_stopped(database, task))
             return f"{task.id} waits again, and goes on where it was"
         case TaskStatus.FAILED:
             database.begin_anew(task.id, attempt=task.attempt + 1, **_rested(task))
@@ -56,6 +57,14 @@ def _rested(task: QueuedTask) -> dict[str, Any]:
     """What is written about a task that nobody carries out."""
     progress = task.progress.model_copy(update={"since": 0.0, "machine": "", "slot": 0, "agent": ""})
     return {"parked": "", "parked_until": 0, "takeovers": 0, "progress": progress.model_dump(mode="json")}
+
+
+def _once_stopped(database: Database, task: QueuedTask) -> dict[str, Any]:
+    """What is written about a task that has just been cancelled: the machine that has it may still be stopping it."""
+    machine, until = task.progress.machine, task.ended + task.progress.lease
+    if database.is_file or not machine or until <= time.time():
+        return {}
+    return {"parked": f"its run is being stopped on {machine}", "parked_until": until}
 
 
 def _change(database: Database, task: QueuedTask, queue: str = "", **attributes: Any) -> None:

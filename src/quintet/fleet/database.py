@@ -230,12 +230,11 @@ class Database(QueueQueries):
             connection.execute(self._write(table, {"name": worker.name}, row, draining=False))
             return bool(connection.execute(sa.select(table.c.draining).where(table.c.name == worker.name)).scalar())
 
-    def drain(self, name: str, *, draining: bool) -> bool:
-        """Say that a worker takes no more tasks, or takes some again; whether there is such a worker."""
+    def drain(self, name: str, *, draining: bool) -> None:
+        """Say that a worker takes no more tasks, or takes some again."""
         table = self._workers
         with self._told(), self._engine.begin() as connection:
-            changed = connection.execute(sa.update(table).where(table.c.name == name).values(draining=draining))
-            return bool(changed.rowcount)
+            connection.execute(sa.update(table).where(table.c.name == name).values(draining=draining))
 
     def forget_worker(self, name: str) -> None:
         """Remove a worker that has ended."""

@@ -19,8 +19,14 @@ from quintet.fleet.messages import (
 )
 from quintet.fleet.tasks import TaskOutcome, TaskSpec
 
-READY: Final = b"ready\n"
+READY: Final = "ready"
 """what a slot says when it takes tasks"""
+BUSY: Final = "busy"
+"""what it says when it begins with one"""
+DONE: Final = "done"
+"""what it says when a task has come to a verdict"""
+FAILED_HERE: Final = 3
+"""its exit code when a task could not go on for a reason that may be this machine's"""
 
 
 class Slot:
@@ -35,19 +41,28 @@ class Slot:
     def carry_out(self, task_id: str, spec: TaskSpec) -> TaskOutcome:
         """Carry a task to its end. Whatever else happens to it is written to the database, and this process ends."""
         with self.busy:
+            say(BUSY)
             carrying = Carrying(self._order, self._database, self.stopping, task_id, spec)
             try:
-                return carrying.to_the_end()
+                outcome = carrying.to_the_end()
             except Leave:
-                os._exit(0)
+                os._exit(FAILED_HERE if carrying.has_failed_here else 0)
             except DatabaseAway:
                 os._exit(1)  # the engine starts the task again when the database is back
             except (QuintetError, OSError) as error:
                 with suppress(Leave, QuintetError):
-                    carrying.park(f"on {self._order.worker}: {error}")
-                os._exit(1)
+                    carrying.park_here(str(error))
+                os._exit(FAILED_HERE)
             finally:
                 carrying.close()
+            say(DONE)
+            return outcome
+
+
+def say(word: str) -> None:
+    """Tell the worker how this slot stands; the worker may be gone."""
+    with suppress(BrokenPipeError):
+        os.write(sys.stdout.fileno(), f"{word}\n".encode())
 
 
 def main() -> None:
@@ -66,7 +81,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in the worker's terminal: the worker says what to do
     serve(order.url, order.name, slot.carry_out)
-    os.write(sys.stdout.fileno(), READY)
+    say(READY)
     threading.Thread(target=_until_the_end_of_input, args=(slot,), daemon=True).start()
     slot.stopping.wait()
     with slot.busy:  # the task is given back first

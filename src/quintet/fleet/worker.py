@@ -18,13 +18,14 @@ from quintet import __version__
 from quintet.config.load import Loaded, settings_to_keep
 from quintet.errors import QueueError
 from quintet.fleet.checkpoint import stale_trees
-from quintet.fleet.choosing import SLOT, Worker, can_come, choose, slot_words
+from quintet.fleet.choosing import SLOT, Worker, can_come, choose, clock, slot_words
 from quintet.fleet.database import Database
 from quintet.fleet.machine import environment_without_secrets, machine_id, only_one
 from quintet.fleet.messages import SlotOrder
 from quintet.fleet.reading import WAITING
-from quintet.fleet.slot import READY
+from quintet.fleet.slot import BUSY, DONE, FAILED_HERE
 from quintet.fleet.tasks import QueuedTask, TaskStatus
+from quintet.program import program
 
 _POLL_SECONDS: Final = 0.5
 _BEAT_SECONDS: Final = 15.0
@@ -33,6 +34,8 @@ _RESTART_SECONDS: Final = 2.0
 _STOP_SECONDS: Final = 60.0
 _IDLE_LEASES: Final = 3
 """how many leases a task may be in the queue of a slot that does not take it"""
+_FIRST_REST: Final = 60.0
+_LONGEST_REST: Final = 3600.0
 Tell = Callable[[str], None]
 
 
@@ -44,6 +47,7 @@ class _SlotProcess:
     process: "subprocess.Popen[bytes] | None" = None
     started: float = float("-inf")
     is_ready: bool = False
+    """whether it takes tasks; it takes none while it has one"""
 
     def start(self) -> None:
         """Start the process; its order goes through a pipe, because the database's address may hold a password."""
@@ -70,11 +74,15 @@ class _SlotProcess:
     def is_alive(self) -> bool:
         return self.process is not None and self.process.poll() is None
 
-    def look(self) -> None:
-        """Hear whether it is ready."""
-        if not self.is_ready and self.process and self.process.stdout:
+    def look(self) -> list[str]:
+        """Hear how it stands; what it has said."""
+        said: list[str] = []
+        if self.process and self.process.stdout:
             with suppress(BlockingIOError):
-                self.is_ready = bool(os.read(self.process.stdout.fileno(), len(READY)))
+                said = os.read(self.process.stdout.fileno(), 4096).decode().split()
+        for word in said:
+            self.is_ready = word != BUSY
+        return said
 
     def send(self, number: signal.Signals) -> None:
         """Send it a signal."""
@@ -108,6 +116,40 @@ class Watch:
         self._seen = {}
 
 
+@dataclass
+class Rest:
+    """How long a worker waits after tasks in a row that could not go on where it is.
+
+    A machine with a full disk would else let task after task be parked, while others could carry them out.
+    """
+
+    clock: Callable[[], float] = time.time
+    failures: int = 0
+    until: float = 0.0
+
+    def worked(self) -> None:
+        """A task has come to a verdict here."""
+        self.failures, self.until = 0, 0.0
+
+    def failed(self) -> None:
+        """A task could not go on here: after the second one, wait for longer each time."""
+        self.failures += 1
+        if self.failures > 1:
+            self.until = self.clock() + min(_FIRST_REST * 2.0 ** min(self.failures - 2, 10), _LONGEST_REST)
+
+    def gave(self) -> None:
+        """A task was given to a slot: where the last ones have failed, see first what comes of it."""
+        if self.failures > 1:
+            self.until = self.clock() + _FIRST_REST
+
+    @property
+    def reason(self) -> str:
+        """Why no task is taken; empty where one is."""
+        if self.clock() >= self.until:
+            return ""
+        return f"the last {self.failures} tasks could not go on here; it takes the next one at {clock(self.until)} UTC"
+
+
 class WorkerProcess:
     """The main process of a worker."""
 
@@ -132,6 +174,7 @@ class WorkerProcess:
         )
         self._slots = [_SlotProcess(order) for order in orders]
         self._watch = Watch(settings.queue_lease / 2)
+        self._rest = Rest()
         self._stops, self._code = 0, 0
         self._next_beat = 0.0
         self._is_away = False
@@ -163,10 +206,7 @@ class WorkerProcess:
 
     def _turn(self) -> None:
         """Do once what has to be done again and again. While the database is away, only the slots are looked after."""
-        for slot in self._slots:
-            slot.look()
-            if not slot.is_alive and not self._is_away and time.monotonic() - slot.started > _RESTART_SECONDS:
-                slot.start()
+        self._look_after_slots()
         try:
             if time.monotonic() >= self._next_beat:
                 if taken := self._namesake():  # this one was silent for longer than the lease
@@ -188,17 +228,29 @@ class WorkerProcess:
                 self._say(f"The queue at {self._database.name} is back.")
             self._is_away = False
 
+    def _look_after_slots(self) -> None:
+        """Hear how the slots stand, and start those again that have ended."""
+        for slot in self._slots:
+            if DONE in slot.look():
+                self._rest.worked()
+            if not slot.is_alive and not self._is_away and time.monotonic() - slot.started > _RESTART_SECONDS:
+                if slot.process and slot.process.returncode == FAILED_HERE:
+                    self._rest.failed()
+                    self._next_beat = 0.0
+                slot.start()
+
     # -- what goes to the database
 
     def _beat(self) -> None:
         """Write down that this worker is there; hear whether it is to be drained."""
-        stopped = self._over_budget()
+        stopped = self._over_budget() or self._rest.reason
         if stopped and stopped != self._worker.stopped:
-            self._say(f"It takes no more tasks today: {stopped}.")
+            self._say(f"It takes no task at present: {stopped}.")
         self._worker = self._worker.model_copy(update={"stopped": stopped})
         draining = self._database.beat(self._worker)
         if draining and not self._worker.draining:
-            self._say("It is drained: it takes no more tasks.")
+            undo = f"{program()} workers drain {self._worker.name} --undo"
+            self._say(f"It is drained: it takes no more tasks, until somebody says: {undo}")
         self._worker = self._worker.model_copy(update={"draining": draining})
         beat = min(_BEAT_SECONDS, self._settings.queue_lease / 8)
         self._next_beat = time.monotonic() + beat * random.uniform(0.9, 1.0)  # noqa: S311 - spreads the load
@@ -217,19 +269,19 @@ class WorkerProcess:
 
     def _give_tasks(self) -> None:
         """Give a waiting task to each free slot."""
-        if self._worker.draining or self._worker.stopped or not any(slot.is_ready for slot in self._slots):
-            return
-        if not self._database.is_waiting():
+        ready = [slot for slot in self._slots if slot.is_ready and slot.is_alive]
+        if self._worker.draining or self._worker.stopped or not ready or not self._database.is_waiting():
             return
         now = self._database.situation()
         busy = {task.place for task in now.tasks}
-        free = [slot for slot in self._slots if slot.is_ready and slot.is_alive and slot.place not in busy]
+        free = [slot for slot in ready if slot.place not in busy]
         if not free or not choose(now, self._worker):
             return
         with self._database.alone() as alone:
             for slot in free if alone else ():
-                task = choose(self._database.situation(), self._worker)
+                task = None if self._rest.reason else choose(self._database.situation(), self._worker)
                 if task and self._database.change(task, slot.place):
+                    self._rest.gave()
                     self._say(f"{task.id} starts in slot {slot.order.number}.")
 
     def _take_over(self) -> None:
@@ -302,7 +354,7 @@ class WorkerProcess:
             for task in self._database.living() if alone else ():
                 if task.place in own:
                     self._database.change(task, WAITING)
-        if not self._namesake():
+        if not self._namesake() and not self._worker.draining:  # a drained one stays so when it is started again
             self._database.forget_worker(self._worker.name)
 
     def _pause(self, seconds: float) -> None:
