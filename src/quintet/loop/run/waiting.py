@@ -198,9 +198,12 @@ class _Wait:
         while True:
             now = self.clock.now()
             self._look(now)
-            if now >= next_poll or (self.seen and not self.backoff.pause):
+            is_due = now >= next_poll
+            if is_due:
+                self.waiter.look_at_another()
+            if is_due or (self.seen and not self.backoff.pause):
                 view = self._read_status()
-                next_poll = now + (self.backoff.pause or self.poll_seconds)
+                next_poll = now + (self.backoff.pause or self.poll_seconds) if is_due or not view else next_poll
                 if view and (reply := self._judge(view)):
                     return reply
             if now - self.begun >= self.settings.response_timeout:
@@ -215,12 +218,11 @@ class _Wait:
     def _pause(self, now: float, next_poll: float) -> float:
         """Short while a file waits for its agent to come to rest, longer the longer that takes."""
         if self.seen and not self.backoff.pause:
-            return min(max(0.02 * (now - self.seen_since), SETTLED_SECONDS), self.poll_seconds)
+            return min(max(0.05 * (now - self.seen_since), SETTLED_SECONDS), self.poll_seconds)
         return min(LOOK_SECONDS, max(next_poll - now, SETTLED_SECONDS))
 
     def _read_status(self) -> TerminalView | None:
         self.waiter.put_files_right(self.request.role)
-        self.waiter.look_at_another()
         try:
             view = self.backend.get_terminal(self.request.terminal_id, self._left())
         except PassingFault as fault:
