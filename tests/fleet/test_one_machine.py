@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from quintet.fleet.choosing import Worker
 from quintet.fleet.tasks import TaskStatus
 from quintet.roles import PEER_ANALYST
 from tests.fleet.rig import Fleet, children_in, fleet
@@ -103,12 +102,15 @@ def test_a_worker_on_which_two_tasks_could_not_go_on_leaves_the_others_in_the_qu
 
 
 def test_a_drained_worker_is_so_when_it_is_started_again(queue: Fleet) -> None:
-    queue.database.beat(Worker(name="desk"))
-    queue.call("workers", "drain", "desk")
     worker = queue.worker("--name", "desk")
-    queue.until(lambda: queue.database.workers()[0].machine)
+    queue.until(queue.database.workers)
+    queue.call("workers", "drain", "desk")
+    queue.end_worker(worker)
+    (before,) = queue.database.workers()
+    worker = queue.worker("--name", "desk")
+    queue.until(lambda: queue.database.workers()[0].silent < before.silent, "it has given a sign of life")
     task = queue.add("a")
-    assert "until somebody says: quintet workers drain desk --undo" in queue.end_worker(worker)
+    assert "workers drain desk --undo" in queue.end_worker(worker)
     assert [one.draining for one in queue.database.workers()] == [True]
     assert queue.task(task).status is TaskStatus.WAITING
 

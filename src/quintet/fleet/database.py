@@ -236,10 +236,12 @@ class Database(QueueQueries):
         with self._told(), self._engine.begin() as connection:
             connection.execute(sa.update(table).where(table.c.name == name).values(draining=draining))
 
-    def forget_worker(self, name: str) -> None:
+    def forget_worker(self, name: str, *, unless_drained: bool = False) -> None:
         """Remove a worker that has ended."""
+        table = self._workers
+        gone = sa.delete(table).where(table.c.name == name)
         with self._told(), self._engine.begin() as connection:
-            connection.execute(sa.delete(self._workers).where(self._workers.c.name == name))
+            connection.execute(gone.where(~table.c.draining) if unless_drained else gone)
 
     # -- what was spent
 

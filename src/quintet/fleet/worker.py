@@ -189,8 +189,8 @@ class WorkerProcess:
                 raise QueueError(f"{taken}; give this one another: --name")
             for slot in self._slots:
                 self._database.open_slot(slot.order.name)
-            self._beat()
             self._say(f"The worker {self._worker.name} takes tasks from {self._database.name}.")
+            self._beat()
             while not self._stops and not (self._until_empty and self._is_empty()):
                 self._turn()
                 self._pause(_POLL_SECONDS)
@@ -354,8 +354,8 @@ class WorkerProcess:
             for task in self._database.living() if alone else ():
                 if task.place in own:
                     self._database.change(task, WAITING)
-        if not self._namesake() and not self._worker.draining:  # a drained one stays so when it is started again
-            self._database.forget_worker(self._worker.name)
+        if not self._namesake():
+            self._database.forget_worker(self._worker.name, unless_drained=True)
 
     def _pause(self, seconds: float) -> None:
         """Sleep, but not for long once a signal has come."""
