@@ -50,7 +50,7 @@ def test_what_stood_still_between_two_looks_begins_anew() -> None:
 
 def test_a_worker_waits_for_longer_after_each_task_that_could_not_go_on_there() -> None:
     clock = Clock()
-    rest = Rest(clock)
+    rest = Rest(60.0, clock)
     rest.failed()
     assert rest.reason == ""
     waits = []
@@ -59,7 +59,7 @@ def test_a_worker_waits_for_longer_after_each_task_that_could_not_go_on_there() 
         assert rest.reason == ""
         rest.failed()
         waits.append(rest.until - clock.now)
-    assert waits == [60.0, 120.0, 240.0, 480.0, 960.0, 1920.0, 3600.0, 3600.0, 3600.0]
+    assert waits == [60.0, 120.0, 240.0, 480.0, 960.0, 1920.0, 3840.0, 3840.0, 3840.0]
     clock.now = rest.until
     rest.gave()
     assert rest.reason.startswith("the last 10 tasks could not go on here; it takes the next one at ")

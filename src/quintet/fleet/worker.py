@@ -34,8 +34,8 @@ _RESTART_SECONDS: Final = 2.0
 _STOP_SECONDS: Final = 60.0
 _IDLE_LEASES: Final = 3
 """how many leases a task may be in the queue of a slot that does not take it"""
-_FIRST_REST: Final = 60.0
-_LONGEST_REST: Final = 3600.0
+_MOST_DOUBLINGS: Final = 6
+"""of the time that a worker waits on which tasks could not go on"""
 Tell = Callable[[str], None]
 
 
@@ -123,6 +123,8 @@ class Rest:
     A machine with a full disk would else let task after task be parked, while others could carry them out.
     """
 
+    first: float
+    """seconds to wait after the second one"""
     clock: Callable[[], float] = time.time
     failures: int = 0
     until: float = 0.0
@@ -135,12 +137,12 @@ class Rest:
         """A task could not go on here: after the second one, wait for longer each time."""
         self.failures += 1
         if self.failures > 1:
-            self.until = self.clock() + min(_FIRST_REST * 2.0 ** min(self.failures - 2, 10), _LONGEST_REST)
+            self.until = self.clock() + self.first * 2 ** min(self.failures - 2, _MOST_DOUBLINGS)
 
     def gave(self) -> None:
         """A task was given to a slot: where the last ones have failed, see first what comes of it."""
         if self.failures > 1:
-            self.until = self.clock() + _FIRST_REST
+            self.until = self.clock() + self.first
 
     @property
     def reason(self) -> str:
@@ -174,7 +176,7 @@ class WorkerProcess:
         )
         self._slots = [_SlotProcess(order) for order in orders]
         self._watch = Watch(settings.queue_lease / 2)
-        self._rest = Rest()
+        self._rest = Rest(settings.queue_lease / 2)
         self._stops, self._code = 0, 0
         self._next_beat = 0.0
         self._is_away = False
