@@ -13,7 +13,6 @@ import click
 
 from quintet.config import Settings, load_settings
 from quintet.errors import QueueError
-from quintet.fleet.choosing import Situation
 from quintet.fleet.listing import headline, in_listing_order, living_workers, task_json, task_lines
 from quintet.fleet.reading import QueueReader, open_to_read
 from quintet.fleet.tasks import ENDED, QueuedTask, TaskSpec, attempt_name
@@ -55,20 +54,19 @@ def list_tasks(watch: bool = False, everything: bool = False, as_json: bool = Fa
 
 
 def _listing(queue: QueueReader, lease: float, *, everything: bool, as_json: bool) -> str:
-    tasks = in_listing_order(queue.tasks())
-    living = [task for task in tasks if task.status not in ENDED]
-    now = Situation(living, {task.id: task.status for task in tasks}, time.time())
-    workers = living_workers(queue.workers(), lease)
+    now, workers = queue.situation(), living_workers(queue.workers(), lease)
+    others = queue.tasks() if everything or as_json else queue.newest_ended(_SHOWN)
+    shown = {task.id: task for task in (*now.tasks, *others)}  # one may have ended between the two looks
+    tasks = in_listing_order(list(shown.values()))
     if as_json:
         return json.dumps([task_json(task, now, workers) for task in tasks], ensure_ascii=False, indent=2)
-    ended = [task for task in tasks if task.status in ENDED]
-    hidden = set() if everything else {task.id for task in ended[_SHOWN:]}
-    lines = [headline(tasks)]
+    numbers = queue.numbers()
+    lines = [headline(now.tasks, numbers)]
     for task in tasks:
-        if task.id not in hidden:
-            lines += _two_lines(*task_lines(task, now, workers))
-    if hidden:
-        lines.append(f"and {len(hidden)} more that have ended: {program()} queue list --all")
+        lines += _two_lines(*task_lines(task, now, workers))
+    hidden = sum(numbers.values()) - sum(task.status in ENDED for task in tasks)
+    if hidden > 0:
+        lines.append(f"and {hidden} more that have ended: {program()} queue list --all")
     if not workers:
         lines.append(f"No worker is running. Start one: {program()} worker --slots 2")
     return "\n".join(lines)

@@ -1,6 +1,6 @@
 """The queue as people and programs look at it: each task with what it does or waits for, and the workers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from quintet.fleet.choosing import Situation, Worker, clock, parked_words, waits_for
@@ -82,9 +82,14 @@ def in_listing_order(tasks: Sequence[QueuedTask]) -> list[QueuedTask]:
     return living + sorted((task for task in tasks if task.status not in _ORDER), key=lambda task: -task.ended)
 
 
-def headline(tasks: Sequence[QueuedTask]) -> str:
-    """How many tasks stand how."""
-    counts = {status: sum(task.status is status for task in tasks) for status in TaskStatus}
+def count(living: Sequence[QueuedTask], ended: Mapping[str, int]) -> dict[str, int]:
+    """How many tasks stand how; of those that have ended the numbers are given."""
+    return {status: sum(task.status is status for task in living) + ended.get(status, 0) for status in TaskStatus}
+
+
+def headline(living: Sequence[QueuedTask], ended: Mapping[str, int]) -> str:
+    """How many tasks stand how, in words."""
+    counts = count(living, ended)
     return ", ".join(f"{number} {status}" for status, number in counts.items() if number) or "The queue is empty."
 
 

@@ -14,8 +14,7 @@ from quintet import files, git
 from quintet.config import Settings
 from quintet.errors import GitError, NoQueue, QueueError
 from quintet.fleet.checkpoint import RECORDS
-from quintet.fleet.choosing import Situation
-from quintet.fleet.listing import in_listing_order, living_workers, task_json, worker_json
+from quintet.fleet.listing import count, in_listing_order, living_workers, task_json, worker_json
 from quintet.fleet.reading import open_to_read
 from quintet.fleet.tasks import QueuedTask, TaskSpec, TaskStatus, attempt_name
 from quintet.layout import STATE, TMP, fleet_folder
@@ -67,7 +66,7 @@ class QueuePage:
             "name": queue.name,
             "program": program(),
             "now": now.now,
-            "numbers": _numbers(now, numbers),
+            "numbers": count(now.tasks, numbers),
             "tasks": [task_json(task, now, living) for task in in_listing_order([*now.tasks, *ended])],
             "workers": [worker_json(worker, now.tasks, lease) for worker in workers],
         }
@@ -108,12 +107,6 @@ def _remove_old(watched: Path) -> None:
     for tree in watched.iterdir():
         if tree.is_dir() and time.time() - tree.stat().st_mtime > _KEPT_SECONDS:
             shutil.rmtree(tree, ignore_errors=True)
-
-
-def _numbers(now: Situation, ended: dict[str, int]) -> dict[str, int]:
-    """How many tasks stand how, in the order of the statuses."""
-    counted = {status: sum(task.status is status for task in now.tasks) for status in TaskStatus}
-    return {str(status): counted[status] + ended.get(str(status), 0) for status in TaskStatus}
 
 
 def _folder_here(task: QueuedTask, spec: TaskSpec, run: str) -> Path | None:
