@@ -3,6 +3,7 @@
 import gc
 import itertools
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -50,6 +51,7 @@ def state_directory(state_directories: Iterator[Path], monkeypatch: pytest.Monke
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # tests that are ended end what they have started
     if config.getoption("--unit"):
         hypothesis_settings.load_profile("unit")
         if os.access(MEMORY, os.W_OK):

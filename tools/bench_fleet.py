@@ -24,6 +24,8 @@ from tests.fleet.rig import Fleet, children_in, fleet, fleet_with_remote
 from tests.workspace.worktree_runs import building_story
 
 NUMBER = 1000
+SETTLED_SECONDS = 65.0
+"""the engine asks more of the database in its first minute"""
 IDLE_SECONDS = 30.0
 TRIES = 5
 
@@ -95,7 +97,7 @@ def idle_worker(env: dict[str, str], slots: int) -> Iterator[list[psutil.Process
         while len(found := whole.children()) < slots:
             assert time.monotonic() < deadline
             time.sleep(0.1)
-        time.sleep(10.0)  # until it has loaded everything
+        time.sleep(SETTLED_SECONDS)
         yield [whole, found[0]]
     finally:
         worker.terminate()

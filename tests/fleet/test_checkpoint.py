@@ -301,7 +301,9 @@ def test_a_branch_that_became_a_folder_of_branches_can_be_fetched(spec: TaskSpec
     opened(spec)
     sh(wd, "git commit --quiet --allow-empty --message More && git push --quiet ../remote.git :feature")
     sh(wd, "git push --quiet ../remote.git main:refs/heads/feature/x main")
-    opened(spec.model_copy(update={"base": sh(wd, "git rev-parse HEAD")}))
+    base = sh(wd, "git rev-parse HEAD")
+    clone = opened(spec.model_copy(update={"base": base}))
+    assert sh(clone.top, f"git cat-file -t {base}") == "commit"
 
 
 def test_a_clone_that_cannot_be_removed_is_out_of_the_way(spec: TaskSpec) -> None:
