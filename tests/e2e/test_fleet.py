@@ -257,10 +257,10 @@ def test_a_task_that_was_cancelled_goes_on_only_when_its_machine_must_have_stopp
     queue.machine("anna")
     run = until_checkpoint(queue, task)
     queue.queue("cancel", task)
-    queue.queue("retry", task)
-    waiting = queue.task(task)
-    assert (waiting.status, waiting.parked) == (TaskStatus.PARKED, "its run is being stopped on anna")
-    assert 0 < waiting.parked_until - time.time() <= queue.lease
+    assert "UTC: anna stops it until then" in queue.refused("queue", "remove", task)
+    assert "goes on where it was, at " in queue.queue("retry", task)
+    assert 0 < queue.task(task).needs.not_before - time.time() <= queue.lease
+    assert "there is nothing to retry" in queue.refused("queue", "retry", task)
     check_passed(queue, task, run)
 
 

@@ -57,3 +57,18 @@ def test_a_task_that_nobody_approves_goes_on_at_its_time(queue: Fleet) -> None:
     parked = until_asked(queue, task, "approve-spec-0")
     assert parked.parked_until == pytest.approx(time.time() + 3600, abs=300)
     assert queue.listed()[task]["reason"].startswith(f"parked until {clock(parked.parked_until)}: waits for approval ")
+
+
+def test_what_was_approved_of_a_failed_attempt_is_asked_again_of_the_next(queue: Fleet) -> None:
+    task = queue.add("a", APPROVE="spec", VERIFY_CMD="exit 1", MAX_ROUNDS="1", RED_FIRST="off")
+    queue.worker("--name", "desk")
+    until_asked(queue, task, "approve-spec-0")
+    queue.queue("approve", task)
+    failed = queue.until_status(task, TaskStatus.FAILED)
+    assert failed.outcome
+    assert failed.outcome.reason == "its last round (1) has failed"
+    said = queue.queue("add", queue.task_file("a"))
+    assert f"{task} is in the queue already" in said
+    assert f": failed; quintet queue retry {task} " in said
+    assert "begins anew (attempt 2)" in queue.queue("retry", task)
+    assert until_asked(queue, task, "approve-spec-0").progress.run != failed.outcome.run

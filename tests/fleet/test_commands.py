@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from quintet.cli import queue as queue_commands
 from quintet.config import load_settings
 from quintet.errors import QueueError
 from quintet.fleet.add import find_source, without_login
 from quintet.fleet.choosing import Worker, clock
-from quintet.fleet.reading import QueueReader
+from quintet.fleet.reading import WAITING, QueueReader, open_to_read
 from quintet.fleet.tasks import Needs, TaskOutcome, TaskStatus, attributes_of
 from tests.fleet.rig import Fleet, fleet, with_remote
 
@@ -219,8 +218,8 @@ def test_a_task_is_taken_away_only_where_its_row_has_stayed_the_same(queue: Flee
     assert queue.database.change(waiting, "slot desk/1@here")
     silent = queue.task(waiting.id)
     assert queue.database.change(silent, takeovers=1)
-    assert not queue.database.take_away(silent)
-    assert queue.database.take_away(queue.task(waiting.id))
+    assert not queue.database.move(silent, WAITING)
+    assert queue.database.move(queue.task(waiting.id), WAITING)
     assert (queue.task(waiting.id).place, queue.task(waiting.id).takeovers) == ("waiting", 1)
 
 
@@ -247,7 +246,7 @@ def test_workers_are_shown_drained_and_forgotten(queue: Fleet) -> None:
 def test_a_listing_that_is_watched_goes_on_when_the_database_was_away(
     queue: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    open_to_read, looks = queue_commands.open_to_read, []
+    looks = []
 
     def look(url: str) -> QueueReader:
         looks.append(url)
@@ -259,8 +258,8 @@ def test_a_listing_that_is_watched_goes_on_when_the_database_was_away(
         if len(looks) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(queue_commands, "open_to_read", look)
-    monkeypatch.setattr(queue_commands.time, "sleep", sleep)
+    monkeypatch.setattr("quintet.cli.queue.open_to_read", look)
+    monkeypatch.setattr("quintet.cli.queue.time.sleep", sleep)
     done = queue.call("queue", "list", "--watch")
     assert done.exit_code == 130
     first, *_, last = done.stdout.splitlines()

@@ -17,13 +17,14 @@ from quintet.fleet.add import Given, Wish, add_tasks, find_source
 from quintet.fleet.changes import answer_task, cancel_task, move_task, remove_task, retry_task, waiting_step
 from quintet.fleet.database import Database
 from quintet.fleet.listing import living_workers
-from quintet.fleet.tasks import Approval
+from quintet.fleet.tasks import Approval, QueuedTask, TaskStatus
 from quintet.loop.decide.lint import lint
 from quintet.loop.record.people import now, who
 from quintet.program import program
 from quintet.prose import plural
 from quintet.setup.people import checked_text, refuse_agents
 
+_STUCK: Final = (TaskStatus.PARKED, TaskStatus.FAILED, TaskStatus.CANCELLED)
 _UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
@@ -60,13 +61,18 @@ def add(
             click.echo(json.dumps([{"id": one, "file": str(path), "new": new} for path, one, new in rows], indent=2))
             return
         for path, identifier, is_new in rows:
-            click.echo(f"{identifier}{'' if is_new else f' is in the queue already ({path}, the same commit)'}")
+            click.echo(identifier if is_new else _there_already(database.find(identifier), path))
         if source.left_out:
             left_out = plural(source.left_out, "uncommitted change")
             click.echo(f"They begin at {source.base[:10]}, without {left_out} here.")
         if loaded.settings.post_push and not source.is_local:
             click.echo("POST_PUSH is left out: a worker pushes the branch of each task itself.")
         _say_who_works(database, loaded)
+
+
+def _there_already(task: QueuedTask, path: Path) -> str:
+    retry = f"; {program()} queue retry {task.id} lets it go on or begins it anew" if task.status in _STUCK else ""
+    return f"{task.id} is in the queue already ({path}, the same commit): {task.status}{retry}"
 
 
 def _say_who_works(database: Database, loaded: Loaded) -> None:

@@ -65,7 +65,7 @@ class Carrying:
         self._over = threading.Event()
         """no more heartbeats"""
         self.has_failed_here = False
-        """whether the task was parked for a reason that may be this machine's"""
+        """whether the task was parked before any agent had worked, for a reason that may be this machine's"""
         self._clone: Clone | None = None
         self._unpushed = ""
         """a checkpoint that the remote does not have yet"""
@@ -131,7 +131,7 @@ class Carrying:
                 if not ended.until and not ended.gate:
                     self.park_here(ended.reason)
                 self.park(ended.reason, ended.until, gate=ended.gate)
-            self._patiently(self._leave_unless_mine)  # it may have stopped because the database was away for long
+            self._patiently(self._note)  # it may have stopped because the database took nothing for long
             if self._stopping.is_set():  # told to stop before it could say anything, the process has just ended
                 self._give_back()
             if ended is None:
@@ -280,10 +280,10 @@ class Carrying:
         said = " ".join(plain(reason).split())[:_LONGEST_REASON]  # it may end with the output of a command
         self._leave(parked=said, parked_until=until, gate=gate)
 
-    def park_here(self, reason: str) -> NoReturn:
-        """Let the task wait for somebody, as it cannot go on, perhaps for a reason that is this machine's."""
-        self.has_failed_here = True
-        self.park(f"on {self._order.worker}: {reason}")
+    def park_here(self, reason: str, until: float = 0.0) -> NoReturn:
+        """Let the task wait, as it cannot go on, perhaps for a reason that is this machine's."""
+        self.has_failed_here = (self._progress.tokens, self._progress.cost) == self._used_before
+        self.park(f"on {self._order.worker}: {reason}", until)
 
     def _give_back(self) -> NoReturn:
         """Let the task go on elsewhere or later, and end."""
@@ -291,6 +291,8 @@ class Carrying:
         self._leave()
 
     def _leave(self, **more: object) -> NoReturn:
+        if child := self._child:  # nobody else may have the task before its run has stopped
+            end_process(child)
         self._over.set()
         self._progress = self._progress.model_copy(update={"since": 0.0, "agent": "", "machine": "", "slot": 0})
         self._patiently(lambda: self._note(WAITING, **more, takeovers=0))
@@ -329,13 +331,19 @@ class Carrying:
 
     def _wait_for_remote(self, error: QuintetError) -> NoReturn:
         """Park the task for a while, or until somebody has seen to it that the remote refuses no more."""
-        self.park(str(error), 0.0 if isinstance(error, PushRefused) else time.time() + self._order.lease)
+        if isinstance(error, PushRefused):
+            self.park(str(error))
+        self.park_here(str(error), time.time() + self._order.lease)
 
     def _push_last(self) -> None:
         """Make and push a checkpoint of how the run was left."""
         if self._clone and self._progress.run and self._makes_checkpoints:
-            with suppress(GitError):
+            try:
                 self._clone.push(make_checkpoint(self._clone.top, self._progress.run))
+            except Fenced:
+                raise Leave from None
+            except GitError:
+                return  # the remote has an earlier one
 
     def _publish(self, ended: RunEnded, task: QueuedTask) -> TaskOutcome:
         """Push the result, as long as it takes, and say what came of the task."""
@@ -350,7 +358,8 @@ class Carrying:
         if outcome.verdict != "PASS" and not self._spec.settings.get("queue", {}).get("push_failed", False):
             branch = ""
         commit, left_out = work_commit(clone.top, f"Quintet: {task.title[:72]}")
-        reason = f"not all of its work is in the branch: {left_out}" if left_out else ""
+        missing = f"not all of its work is in the branch: {left_out}" if left_out else ""
+        reason = "; ".join(filter(None, (outcome.reason, missing)))
         outcome = outcome.model_copy(update={"branch": branch, "commit": commit, "reason": reason})
         self._push_result(clone, outcome, branch, sealed)
         outcome = self._hand_over(outcome, clone, task)

@@ -5,6 +5,7 @@ from typing import Any
 
 from quintet.errors import QueueError
 from quintet.fleet.checkpoint import forget
+from quintet.fleet.choosing import clock
 from quintet.fleet.database import Database
 from quintet.fleet.reading import WAITING
 from quintet.fleet.tasks import Approval, QueuedTask, TaskStatus, attempt_name
@@ -28,10 +29,14 @@ def retry_task(database: Database, task: QueuedTask) -> str:
             _change(database, task, parked="", parked_until=0, takeovers=0)
             return f"{task.id} waits again"
         case TaskStatus.CANCELLED:
-            _change(database, task, WAITING, **_rested(task) | _once_stopped(database, task))
-            return f"{task.id} waits again, and goes on where it was"
+            until = stopped_by(database, task)
+            needs = task.needs.model_copy(update={"not_before": max(task.needs.not_before, until)})
+            _change(database, task, WAITING, needs=needs.model_dump(mode="json"), **_rested(task))
+            later = f", at {clock(until)} UTC: {task.progress.machine} stops it until then" if until else ""
+            return f"{task.id} waits again, and goes on where it was{later}"
         case TaskStatus.FAILED:
-            database.begin_anew(task.id, attempt=task.attempt + 1, **_rested(task))
+            # what was said of the failed attempt says nothing of the next one
+            database.begin_anew(task.id, attempt=task.attempt + 1, approval=None, gate="", **_rested(task))
             return f"{task.id} waits again, and begins anew (attempt {task.attempt + 1})"
         case _:
             raise QueueError(f"{task.id} is {task.status}; there is nothing to retry")
@@ -59,12 +64,11 @@ def _rested(task: QueuedTask) -> dict[str, Any]:
     return {"parked": "", "parked_until": 0, "takeovers": 0, "progress": progress.model_dump(mode="json")}
 
 
-def _once_stopped(database: Database, task: QueuedTask) -> dict[str, Any]:
-    """What is written about a task that has just been cancelled: the machine that has it may still be stopping it."""
-    machine, until = task.progress.machine, task.ended + task.progress.lease
-    if database.is_file or not machine or until <= time.time():
-        return {}
-    return {"parked": f"its run is being stopped on {machine}", "parked_until": until}
+def stopped_by(database: Database, task: QueuedTask) -> float:
+    """When the machine of a task that has just been cancelled must have stopped its run; 0 where it has."""
+    until = task.ended + task.progress.lease
+    is_known = database.is_file or not task.progress.machine or task.status is not TaskStatus.CANCELLED
+    return 0.0 if is_known or until <= time.time() else until
 
 
 def _change(database: Database, task: QueuedTask, queue: str = "", **attributes: Any) -> None:
@@ -85,6 +89,8 @@ def remove_task(database: Database, task: QueuedTask) -> str:
     """Remove a task that does not run."""
     if task.status is TaskStatus.RUNNING:
         raise QueueError(f"{task.id} is running on {task.progress.machine}; cancel it first")
+    if until := stopped_by(database, task):
+        raise QueueError(f"{task.id} can be removed at {clock(until)} UTC: {task.progress.machine} stops it until then")
     spec, names = database.spec(task.id), [attempt_name(task.id, one + 1) for one in range(task.attempt)]
     database.delete(task.id)
     removed = f"{task.id} is removed; its branch stays where there is one"

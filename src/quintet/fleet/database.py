@@ -158,9 +158,9 @@ class Database(QueueQueries):
         """
         return self._change(task, queue, attributes)
 
-    def take_away(self, task: QueuedTask) -> bool:
-        """Let a task wait again whose row nobody has written since it was seen; whether that was done."""
-        return self._change(task, WAITING, {}, "\n  AND updated_at = :mark", mark=round(task.mark * 1000))
+    def move(self, task: QueuedTask, queue: str) -> bool:
+        """Put a task into a queue whose row nobody has written since it was seen; whether that was done."""
+        return self._change(task, queue, {}, "\n  AND updated_at = :mark", mark=round(task.mark * 1000))
 
     def _change(
         self, task: QueuedTask, queue: str, attributes: Mapping[str, Any], condition: str = "", **values: Any
@@ -376,7 +376,12 @@ def _engine(url: str) -> sa.Engine:
         return engine
     made = sa.make_url(libpq_url(url)).set(drivername="postgresql+psycopg")
     return sa.create_engine(
-        made, pool_size=1, max_overflow=1, pool_timeout=10, pool_pre_ping=True, connect_args={"connect_timeout": 10}
+        made,
+        pool_size=1,
+        max_overflow=1,
+        pool_timeout=10,
+        pool_pre_ping=True,
+        connect_args={"connect_timeout": 10, "tcp_user_timeout": 30_000},
     )
 
 

@@ -167,7 +167,12 @@ def _ended(settings: Settings, order: Order) -> RunEnded | None:
         return None
     tokens, cost = _used(RunRecord(tree, saved.run_id))
     commit = git.run(tree, "rev-parse", "HEAD").text
-    left = saved.final_status is Status.PASS and uncommitted(settings)
+    if saved.final_status is not Status.PASS:
+        reason = f"its last round ({saved.current_round}) has failed"
+    elif not order.tree and uncommitted(settings):
+        reason = f"its work could not be committed, and is in {tree}"
+    else:
+        reason = ""
     outcome = TaskOutcome(
         verdict=saved.final_status,
         branch=settings.workspace.branch,
@@ -175,7 +180,7 @@ def _ended(settings: Settings, order: Order) -> RunEnded | None:
         run=saved.run_id,
         tokens=tokens,
         cost=cost,
-        reason=f"its work could not be committed, and is in {tree}" if left else "",
+        reason=reason,
     )
     return RunEnded(outcome=outcome)
 

@@ -53,6 +53,9 @@ class Slot:
                 with suppress(Leave, QuintetError):
                     carrying.park_here(str(error))
                 os._exit(FAILED_HERE)
+            except Exception:  # the engine writes it down as the end of the task
+                say(READY)
+                raise
             finally:
                 carrying.close()
             say(DONE)

@@ -34,7 +34,7 @@ _RESTART_SECONDS: Final = 2.0
 _STOP_SECONDS: Final = 60.0
 _IDLE_LEASES: Final = 3
 """how many leases a task may be in the queue of a slot that does not take it"""
-_MOST_DOUBLINGS: Final = 6
+_MOST_DOUBLINGS: Final = 3
 """of the time that a worker waits on which tasks could not go on"""
 Tell = Callable[[str], None]
 
@@ -233,8 +233,9 @@ class WorkerProcess:
     def _look_after_slots(self) -> None:
         """Hear how the slots stand, and start those again that have ended."""
         for slot in self._slots:
-            if DONE in slot.look():
+            if DONE in slot.look() and self._rest.failures:
                 self._rest.worked()
+                self._next_beat = 0.0
             if not slot.is_alive and not self._is_away and time.monotonic() - slot.started > _RESTART_SECONDS:
                 if slot.process and slot.process.returncode == FAILED_HERE:
                     self._rest.failed()
@@ -282,7 +283,7 @@ class WorkerProcess:
         with self._database.alone() as alone:
             for slot in free if alone else ():
                 task = None if self._rest.reason else choose(self._database.situation(), self._worker)
-                if task and self._database.change(task, slot.place):
+                if task and self._database.move(task, slot.place):
                     self._rest.gave()
                     self._say(f"{task.id} starts in slot {slot.order.number}.")
 
@@ -296,7 +297,7 @@ class WorkerProcess:
             is_lost = silent[task.id] > (own if task.status is TaskStatus.RUNNING else _IDLE_LEASES * own)
             if not is_lost:
                 continue
-            if self._database.take_away(task):
+            if self._database.move(task, WAITING):
                 lost = slot_words(task.owner or task.place)
                 self._say(f"{task.id} waits again: {lost} has been silent for {own:.0f} s.")
 
