@@ -152,6 +152,7 @@ def _break_and_mend(scene: Scene, outcome: BatchOutcome) -> None:
             time.sleep(0.05)
     finally:
         under.mend_all()
+    _restart(scene, under)  # one that has ended just now has clones to remove
     outcome.not_tried = impossible + under.waiting
 
 
@@ -207,6 +208,7 @@ def _keep(scene: Scene, outcome: Outcome, keep: Path | None) -> None:
         turns = scene.rows("SELECT task, old, new, executor FROM turns ORDER BY number")
         outcome.said += [" ".join(map(str, turn)) for turn in turns]
     if keep:
+        keep.mkdir(parents=True, exist_ok=True)
         place = Path(tempfile.mkdtemp(prefix=f"batch-{outcome.seed}-", dir=keep))
         with suppress(shutil.Error):
             shutil.copytree(scene.root, place, symlinks=True, dirs_exist_ok=True)
