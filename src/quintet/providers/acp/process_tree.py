@@ -62,7 +62,14 @@ def _wait(ended: list[tuple[int, int]], seconds: float) -> None:
 
 
 def descendants(root: int) -> list[int]:
-    """The processes below one, whatever their groups and sessions; zombies are left out."""
+    """The processes below one, whatever their groups and sessions; zombies are left out.
+
+    Where none is found it looks again: one whose parent ended during the first look was below nobody then.
+    """
+    return _below(root) or _below(root)
+
+
+def _below(root: int) -> list[int]:
     children: defaultdict[int, list[int]] = defaultdict(list)
     for pid, parent in _parents():
         children[parent].append(pid)
