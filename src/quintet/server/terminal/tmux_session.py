@@ -312,6 +312,8 @@ class TmuxSession:
             self._set_unresponsive(False)
             for terminal in self.terminals.values():
                 terminal.mark_ended("its tmux session was killed")
+            if not self._passive:
+                await self._end_left_behind(*self.terminals.values())
         for terminal in list(self.terminals.values()):
             await terminal.refresh()
 
