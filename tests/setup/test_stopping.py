@@ -11,9 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from quintet.layout import STATE_FILE
+from quintet.loop.decide.state import State
 from quintet.loop.record.lock import find_process
+from quintet.loop.record.state_file import save_state
 from quintet.processes import Process, start_time
 from quintet.roles import ANALYST, PROGRAMMER, TESTER
+from quintet.server.state_folder import StateFolder
 from quintet.setup import stopping
 from quintet.setup.stopping import KILLED, Target
 from tests.stub.preloaded import run
@@ -239,3 +243,15 @@ def test_of_a_run_without_a_state_none_is_said_to_be_saved(tmp_path: Path) -> No
         assert process.stdout.readline() == "held\n"
         stopping.stop(Target(tmp_path, find_process(tmp_path)), said.append)
     assert said[1:] == ["It has stopped; it had not begun yet."]
+
+
+def test_a_session_that_has_no_terminal_yet_ends_with_what_is_below_its_folder(tmp_path: Path) -> None:
+    name = "20260101-000000-abcdef-0001"
+    save_state(State(wd=str(tmp_path), session_name=name), tmp_path / STATE_FILE)
+    tmux = ["tmux", "-S", str(StateFolder().socket(name)), "-f", "/dev/null"]
+    subprocess.run([*tmux, "new-session", "-d", "-s", name, "sleep 1000"], check=True)
+    try:
+        stopping.stop_below(tmp_path, lambda _: None)
+        assert subprocess.run([*tmux, "has-session"], check=False, capture_output=True).returncode == 1
+    finally:
+        subprocess.run([*tmux, "kill-server"], check=False, capture_output=True)

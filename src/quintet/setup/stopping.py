@@ -119,9 +119,11 @@ def stop_below(folder: Path, tell: Tell) -> None:
     rows = [row for row in list_terminals() if Path(row.cwd).is_relative_to(folder)]
     for tree in dict.fromkeys([folder, *(Path(row.cwd) for row in rows)]):
         process = find_process(tree) if tree.is_dir() else None
-        sessions = tuple(dict.fromkeys(row.session for row in rows if Path(row.cwd) == tree))
+        sessions = dict.fromkeys(row.session for row in rows if Path(row.cwd) == tree)
+        if (saved := load_project_state(tree)) and saved.session_name:
+            sessions[saved.session_name] = None  # without a terminal, where the machine was frozen while it was started
         if process or sessions:
-            stop(Target(tree, process, sessions), tell)
+            stop(Target(tree, process, tuple(sessions)), tell)
 
 
 def stop(target: Target, tell: Tell, *, keep_terminals: bool = False) -> None:
