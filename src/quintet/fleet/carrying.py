@@ -18,15 +18,7 @@ from quintet.errors import DatabaseAway, GitError, QueueError, QuintetError
 from quintet.fleet.checkpoint import Clone, Fenced, PushRefused, make_checkpoint, work_commit
 from quintet.fleet.database import Database
 from quintet.fleet.machine import environment_without_secrets
-from quintet.fleet.messages import (
-    CheckpointMade,
-    Moved,
-    Order,
-    RunEnded,
-    RunHalted,
-    SlotOrder,
-    confirmation,
-)
+from quintet.fleet.messages import CheckpointMade, Moved, Order, RunEnded, RunHalted, SlotOrder, confirmation
 from quintet.fleet.reading import WAITING
 from quintet.fleet.run_process import CHILD_SECONDS, end_process, messages_of, send
 from quintet.fleet.tasks import MOST_TAKEOVERS, QueuedTask, TaskOutcome, TaskProgress, TaskSpec, TaskStatus

@@ -334,9 +334,7 @@ class Database(QueueQueries):
             yield
         except _PASSING as error:
             raise DatabaseAway(f"the queue at {self.name} cannot be reached: {first_line(error)}") from None
-        except sa_error.SQLAlchemyError as error:
-            raise QueueError(f"the queue at {self.name}: {first_line(error)}") from None
-        except dbos_error.DBOSException as error:
+        except (sa_error.SQLAlchemyError, dbos_error.DBOSException) as error:
             raise QueueError(f"the queue at {self.name}: {first_line(error)}") from None
 
 

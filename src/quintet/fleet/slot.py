@@ -14,9 +14,7 @@ from typing import Final
 from quintet.errors import DatabaseAway, QuintetError
 from quintet.fleet.carrying import Carrying, Leave
 from quintet.fleet.database import Database, serve
-from quintet.fleet.messages import (
-    SlotOrder,
-)
+from quintet.fleet.messages import SlotOrder
 from quintet.fleet.tasks import TaskOutcome, TaskSpec
 
 READY: Final = "ready"
@@ -52,7 +50,7 @@ class Slot:
             except (QuintetError, OSError) as error:
                 with suppress(Leave, QuintetError):
                     carrying.park_here(str(error))
-                os._exit(FAILED_HERE)
+                os._exit(FAILED_HERE if carrying.has_failed_here else 1)
             except Exception:  # the engine writes it down as the end of the task
                 say(READY)
                 raise
