@@ -1,13 +1,18 @@
 """What a slot writes down of the task that it has."""
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import cast
 
 import pytest
 
 from quintet.fleet import carrying as module
 from quintet.fleet.carrying import Carrying
-from quintet.fleet.messages import Moved, SlotOrder, confirmation, last_confirmed
+from quintet.fleet.checkpoint import Clone
+from quintet.fleet.messages import CheckpointMade, Moved, RunHalted, SlotOrder, confirmation, last_confirmed
 from tests.fleet.rig import Fleet, fleet
 
 
@@ -28,6 +33,27 @@ def test_what_is_used_after_midnight_counts_for_the_new_day(queue: Fleet, monkey
         carrying._spend()
     assert queue.database.spent("2026-01-01")[0] == 800, "100 were used before this slot had the task"
     assert queue.database.spent("2026-01-02")[0] == 110
+
+
+@dataclass
+class Pushes:
+    """A clone that only knows what was pushed."""
+
+    commits: list[str] = field(default_factory=list)
+
+    def push(self, commit: str) -> None:
+        self.commits.append(commit)
+
+
+def test_every_checkpoint_is_pushed_at_once(queue: Fleet) -> None:
+    task, order = queue.add("a"), SlotOrder(url=queue.url, worker="desk", number=1, machine="here", lease=120.0)
+    carrying = Carrying(order, queue.database, threading.Event(), task, queue.database.spec(task))
+    carrying._clone = cast("Clone", pushes := Pushes())
+    said = [CheckpointMade(commit="one"), CheckpointMade(commit="two"), RunHalted(reason="enough")]
+    text = "".join(f"{message.model_dump_json()}\n" for message in said)
+    with subprocess.Popen([sys.executable, "-c", f"print({text!r})"], stdout=subprocess.PIPE) as child:
+        assert carrying._stay_with(child) == said[-1]
+    assert pushes.commits == ["one", "two"]
 
 
 def test_the_last_whole_confirmation_counts() -> None:

@@ -61,6 +61,8 @@ class Carrying:
         self._clone: Clone | None = None
         self._unpushed = ""
         """a checkpoint that the remote does not have yet"""
+        self._next_push = 0.0
+        """when a push that failed is tried again, by the monotonic clock"""
         self._away_since = 0.0
         """since when the remote is away, by the monotonic clock"""
         self._spending = threading.Lock()
@@ -181,12 +183,11 @@ class Carrying:
     def _stay_with(self, child: "subprocess.Popen[bytes]") -> RunEnded | RunHalted | None:
         """Hear what the run says, push its checkpoints, and stop it where the slot is to end."""
         messages = messages_of(child)
-        next_push = told_to_stop = 0.0
+        told_to_stop = 0.0
         while True:
             now = time.monotonic()
-            if self._unpushed and now >= next_push:
+            if self._unpushed and now >= self._next_push:
                 self._push_checkpoint()
-                next_push = time.monotonic() + self._order.beat
             if self._stopping.is_set() and not told_to_stop:
                 told_to_stop = now
                 child.terminate()
@@ -200,7 +201,7 @@ class Carrying:
 
     def _hear(self, message: Moved | CheckpointMade) -> None:
         if isinstance(message, CheckpointMade):
-            self._unpushed = message.commit
+            self._unpushed, self._next_push = message.commit, 0.0
             return
         if not self._progress.run:
             self._used_before = (message.tokens, message.cost)
@@ -315,6 +316,7 @@ class Carrying:
             raise Leave from None
         except GitError as error:
             now = time.monotonic()
+            self._next_push = now + self._order.beat
             self._away_since = self._away_since or now
             if isinstance(error, PushRefused) or now - self._away_since > self._order.lease:
                 self._wait_for_remote(error)
