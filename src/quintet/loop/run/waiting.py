@@ -218,7 +218,7 @@ class _Wait:
     def _pause(self, now: float, next_poll: float) -> float:
         """Short while a file waits for its agent to come to rest, longer the longer that takes."""
         if self.seen and not self.backoff.pause:
-            return min(max(0.05 * (now - self.seen_since), SETTLED_SECONDS), self.poll_seconds)
+            return min(max(0.02 * (now - self.seen_since), SETTLED_SECONDS), self.poll_seconds)
         return min(LOOK_SECONDS, max(next_poll - now, SETTLED_SECONDS))
 
     def _read_status(self) -> TerminalView | None:
