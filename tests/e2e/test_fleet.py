@@ -13,10 +13,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from quintet.fleet.add import Wish
 from quintet.fleet.checkpoint import Clone
-from quintet.fleet.choosing import clock
+from quintet.fleet.choosing import Worker, clock
 from quintet.fleet.database import Database
 from quintet.fleet.reading import open_to_read
 from quintet.fleet.records import read_records
@@ -60,9 +61,11 @@ def until_checkpoint(queue: Fleet, task: str, role: str = PEER_ANALYST.name) -> 
 
 
 def group_of(worker: "subprocess.Popen[str]") -> list[int]:
-    """A worker with its slots and runs, but not the terminals."""
-    found = subprocess.run(["ps", "-e", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
-    parents = {int(pid): int(parent) for pid, parent in (line.split() for line in found.splitlines())}
+    """A worker with its slots and runs, but not the terminals, nor what serves a push on the remote's machine."""
+    words = ["ps", "-e", "-o", "pid=,ppid=,args="]
+    found = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+    own = [line.split(maxsplit=2) for line in found if "receive-pack" not in line]
+    parents = {int(pid): int(parent) for pid, parent, *_ in own}
     pids = [worker.pid]
     for pid in pids:
         pids += [child for child, parent in parents.items() if parent == pid]
@@ -109,7 +112,7 @@ def test_a_task_passes_on_a_machine_that_has_only_the_remote(queue: Fleet) -> No
     rows = queue.listed()
     assert (rows[task]["status"], rows[task]["machine"], rows[task]["verdict"]) == ("passed", "anna", "PASS")
     queue.end_worker(worker)
-    assert children_in(queue.project.root) == []
+    queue.until(lambda: not children_in(queue.project.root), "nothing is left")
 
 
 def test_the_task_of_a_killed_machine_goes_on_elsewhere_at_its_last_checkpoint(queue: Fleet) -> None:
@@ -142,6 +145,7 @@ def test_a_frozen_machine_comes_back_late_and_changes_nothing(queue: Fleet) -> N
     task = queue.add("a")
     first = queue.machine("anna")
     run = until_checkpoint(queue, task)
+    (late,) = children_in(queue.project.root, "run_task")
     frozen = group_of(first)
     send(frozen, signal.SIGSTOP)
     try:
@@ -149,7 +153,7 @@ def test_a_frozen_machine_comes_back_late_and_changes_nothing(queue: Fleet) -> N
         queue.until(lambda: queue.task(task).progress.machine == "bert", "bert has taken it over")
     finally:
         send(frozen, signal.SIGCONT)
-    queue.until(lambda: frozen[-1] not in children_in(queue.project.root, "run_task"), "the late run has ended")
+    queue.until(lambda: late not in children_in(queue.project.root, "run_task"), "the late run has ended")
     ended = check_passed(queue, task, run)
     assert ended.progress.machine == "bert"
 
@@ -162,10 +166,12 @@ def test_a_database_that_is_away_stops_no_task_for_good(queue: Fleet, server: Po
     run = until_agent(queue, task).progress.run
     server.stop()
     away = time.monotonic() + leases * queue.lease
-    while time.monotonic() < away:  # the outage itself, not a wait for something
-        assert len(children_in(queue.project.root, "run_task")) <= 1
-        time.sleep(0.1)
-    server.start()
+    try:
+        while time.monotonic() < away:  # the outage itself, not a wait for something
+            assert len(children_in(queue.project.root, "run_task")) <= 1
+            time.sleep(0.1)
+    finally:
+        server.start()
     ended = check_passed(queue, task, run)
     assert ended.takeovers == 0
 
@@ -201,6 +207,7 @@ def test_the_worker_opens_the_pull_request_after_its_push(queue: Fleet) -> None:
 
 
 def test_a_remote_that_is_away_for_a_while_stops_nothing(queue: Fleet) -> None:
+    queue.lease = 60.0
     task = queue.add("a")
     queue.machine("anna")
     run = until_agent(queue, task).progress.run
@@ -253,6 +260,7 @@ def test_a_commit_that_the_remote_does_not_have_is_refused(queue: Fleet) -> None
 
 
 def test_a_task_that_was_cancelled_goes_on_only_when_its_machine_must_have_stopped_it(queue: Fleet) -> None:
+    queue.lease = 15.0
     task = queue.add("a")
     queue.machine("anna")
     run = until_checkpoint(queue, task)
@@ -290,6 +298,19 @@ def test_a_frozen_worker_whose_name_another_has_by_now_ends_and_disturbs_no_task
     assert "a worker with the name anna is running on" in output
     assert [worker.name for worker in queue.database.workers()] == ["anna"]
     assert check_passed(queue, task, run).takeovers == 0
+
+
+def test_a_process_that_is_frozen_in_a_transaction_keeps_nobody_waiting(server: Postgres) -> None:
+    frozen, other = Database(server.url), Database(server.url)
+    worker = Worker(name="anna")
+    other.beat(worker)
+    held = frozen._engine.connect()
+    held.execute(sa.update(frozen._workers).values(draining=True))
+    assert other.beat(worker) is False, "what it had not finished is undone"
+    held.invalidate()
+    held.close()
+    for database in (frozen, other):
+        database.close()
 
 
 def test_two_slots_that_write_down_at_once_what_a_task_has_used_are_both_heard(server: Postgres) -> None:

@@ -50,6 +50,8 @@ _VERSION: Final = "quintet-queue-1"
 _LOCK: Final = 0x71756E74
 _LOCK_SECONDS: Final = 0.2
 _POLL_SECONDS: Final = 1.0
+_IDLE_SECONDS: Final = 10.0
+"""after which PostgreSQL ends a transaction whose process is frozen: others may wait for the rows it has changed"""
 _SEEN: Final = {
     TaskStatus.WAITING: "'ENQUEUED', 'DELAYED'",
     TaskStatus.PARKED: "'ENQUEUED', 'DELAYED'",
@@ -204,11 +206,7 @@ class Database(QueueQueries):
 
     @contextmanager
     def alone(self) -> Iterator[bool]:
-        """Whether this process alone may move tasks between queues until the block ends; others try again later.
-
-        A process that is frozen in the block keeps the others waiting for seconds only: then PostgreSQL ends its
-        transaction.
-        """
+        """Whether this process alone may move tasks between queues until the block ends; others try again later."""
         if self.is_file:
             handle = files.open_to_keep(self.file.with_name(f"{self.file.name}.lock"))
             try:
@@ -217,7 +215,6 @@ class Database(QueueQueries):
                 os.close(handle)
             return
         with self._told(), self._engine.begin() as connection:
-            connection.execute(sa.text("SET LOCAL idle_in_transaction_session_timeout = '10s'"))
             yield bool(connection.execute(sa.select(sa.func.pg_try_advisory_xact_lock(_LOCK))).scalar())
 
     # -- workers
@@ -360,6 +357,7 @@ def serve(url: str, slot: str, carry_out: Callable[[str, TaskSpec], TaskOutcome]
             "executor_id": slot,
             "application_version": _VERSION,
             "sys_db_pool_size": 2,
+            "sys_db_idle_transaction_timeout_sec": _IDLE_SECONDS,
             "serializer": DBOSPortableJSONSerializer(),
         }
     )
@@ -373,14 +371,16 @@ def _engine(url: str) -> sa.Engine:
         sa.event.listen(engine, "connect", lambda connection, _: setattr(connection, "isolation_level", "IMMEDIATE"))
         return engine
     made = sa.make_url(libpq_url(url)).set(drivername="postgresql+psycopg")
-    return sa.create_engine(
-        made,
-        pool_size=1,
-        max_overflow=1,
-        pool_timeout=10,
-        pool_pre_ping=True,
-        connect_args={"connect_timeout": 10, "tcp_user_timeout": 30_000},
-    )
+    limits = {"connect_timeout": 10, "tcp_user_timeout": 30_000}
+    pool = {"pool_size": 1, "max_overflow": 1, "pool_timeout": 10, "pool_pre_ping": True}
+    engine = sa.create_engine(made, connect_args=limits, **pool)
+    sa.event.listen(engine, "connect", _end_idle_transactions)
+    return engine
+
+
+def _end_idle_transactions(connection: Any, _record: object) -> None:
+    connection.execute(f"SET idle_in_transaction_session_timeout = '{_IDLE_SECONDS}s'")
+    connection.commit()
 
 
 def _latest(engine: sa.Engine) -> int:
