@@ -63,8 +63,8 @@ class Desk:
         sent = self.http.post(f"/terminals/{self.terminal}/input", json={"message": message}, timeout=TURN_SECONDS)
         assert sent.status_code == 200, sent.text + self.output()
 
-    def press(self, key: str) -> None:
-        assert self.http.post(f"/terminals/{self.terminal}/key", params={"key": key}).is_success
+    def press(self, key: str) -> httpx.Response:
+        return self.http.post(f"/terminals/{self.terminal}/key", params={"key": key})
 
     def until(
         self, holds: Callable[[dict[str, Any]], Any], seen: list[str] | None = None, seconds: float = TURN_SECONDS
@@ -93,7 +93,7 @@ class Desk:
         """Press Escape while a command of the agent's runs; the terminal when the turn is over."""
         self.send(f"Take long.\n{orders({'command': 'tail -f /dev/null'}, {'text': 'Never said.'})}")
         self.until(lambda _: any("tail -f /dev/null" in line for line in self.rig.living().values()))
-        self.press("Escape")
+        assert self.press("Escape").is_success
         return self.until(lambda found: found["status"] in AT_REST)
 
     def order(self, *steps: Mapping[str, Any], words: str = "Please do as ordered.") -> Turn:
@@ -113,11 +113,12 @@ def desk(cast: Cast, more: Mapping[str, str] | None = None) -> Iterator[Desk]:
             stdout=subprocess.PIPE,
             text=True,
         )
+        built.started.append(process)
         try:
             assert process.stdout is not None
             url = process.stdout.readline().split()[-1]
             headers = {"Authorization": f"Bearer {TOKEN}"}
-            with httpx.Client(base_url=url, headers=headers, trust_env=False) as http:
+            with httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=READY_SECONDS) as http:
                 yield Desk(built, http, cast.provider)
         finally:
             process.terminate()

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from tests.e2e.project import TASK, VERIFY, make_project
 
 QUINTET = (sys.executable, "-m", "quintet")
 RUN_SECONDS = 240.0
+LEFT_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,13 @@ class Rig:
         """What still runs of all that was started here."""
         return living_in(self.home)
 
+    def left(self) -> dict[int, str]:
+        """What goes on running: one that was just killed can be seen for a moment longer."""
+        deadline = time.monotonic() + LEFT_SECONDS
+        while (found := self.living()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return found
+
 
 @contextmanager
 def rig(cast: Cast, brain: Brain, more: Mapping[str, str] | None = None) -> Iterator[Rig]:
@@ -123,9 +132,12 @@ def rig(cast: Cast, brain: Brain, more: Mapping[str, str] | None = None) -> Iter
         try:
             yield made
         finally:
-            end_all_in(home)
-            for process in made.started:
-                process.communicate()
+            try:
+                end_all_in(home)
+            finally:
+                for process in made.started:
+                    process.kill()
+                    process.communicate()
             shutil.rmtree(place)
     shutil.rmtree(home)
 

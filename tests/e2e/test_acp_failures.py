@@ -16,7 +16,7 @@ from tests.e2e.test_loops import CODEX
 
 QUICK = {"retry-after": "1", "retry-after-ms": "1"}
 MINUTES = 400.0
-LIMIT = 15.0
+LIMIT = 25.0
 """seconds, more than an agent waits by itself"""
 
 
@@ -36,7 +36,7 @@ def test_a_key_that_is_not_valid_ends_the_run(name: str) -> None:
         assert stopped["event"] == "run_stopped"
         assert "its turn has failed: " in stopped["reason"]
         assert "replied" not in {event["event"] for event in run.journal()}
-        assert run.living() == {}
+        assert run.left() == {}
 
 
 @dataclass
@@ -65,7 +65,7 @@ def test_a_limit_with_a_time_is_waited_for() -> None:
         failed = [event for event in run.journal() if event["event"] == "turn_failed"]
         assert {(event["role"], event["kind"]) for event in failed} == {("analyst", "rate_limit")}
         assert "reminded" not in [event["event"] for event in run.journal()]
-        assert run.living() == {}
+        assert run.left() == {}
 
 
 @pytest.mark.e2e_long
@@ -76,7 +76,7 @@ def test_a_model_that_fails_for_ever_ends_the_run() -> None:
         assert code == 1
         assert "so have 3 repetitions" in said
         assert {event["kind"] for event in run.journal() if event["event"] == "turn_failed"} == {"server_error"}
-        assert run.living() == {}
+        assert run.left() == {}
 
 
 @pytest.mark.e2e_long

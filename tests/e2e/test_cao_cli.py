@@ -23,6 +23,7 @@ def served(run: Rig, *words: str) -> Iterator[str]:
     """The address of a `quintet serve`."""
     command = [*QUINTET, "serve", "--port", "0", *words]
     process = subprocess.Popen(command, env=dict(run.env), cwd=run.home, stdout=subprocess.PIPE, text=True)
+    run.started.append(process)
     try:
         assert process.stdout is not None
         yield process.stdout.readline().split()[-1]

@@ -98,7 +98,7 @@ def test_three_tasks_pass_although_the_machine_of_two_is_killed() -> None:
             at_work = [one for one in queue.database.living() if one.progress.agent == PROGRAMMER.name]
             return at_work if len(at_work) == 2 else []
 
-        killed = queue.until(two_in_the_middle, "two tasks are in the middle")
+        killed = queue.until(two_in_the_middle, "two tasks are in the middle", RUN_SECONDS)
         send(group_of(first), signal.SIGKILL)
         brain.may_code.set()
         queue.machine("bert", "--slots", "2")

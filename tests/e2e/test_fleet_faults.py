@@ -146,11 +146,14 @@ def test_an_account_has_two_tasks_at_once_over_two_machines(queue: Fleet) -> Non
     for name in ("anna", "bert"):
         queue.machine(name, "--slots", "2", "--accounts", "claude-1", "--label", "gpu")
     most, told = 0, set()
-    while any(queue.task(task).status is not TaskStatus.PASSED for task in tasks):
-        living = [one for one in queue.database.living() if one.place != "waiting"]
-        most = max(most, len(living))
+
+    def all_passed() -> bool:
+        nonlocal most, told
+        most = max(most, sum(one.place != "waiting" for one in queue.database.living()))
         told |= {row["reason"] for row in queue.listed().values() if row["status"] == "waiting"}
-        queue.until(lambda: True)
+        return all(queue.task(task).status is TaskStatus.PASSED for task in tasks)
+
+    queue.until(all_passed, "all have passed", 3 * DEADLINE)
     assert most == 2
     assert "waits for account claude-1 (2 of 2 busy)" in told
     assert {queue.task(task).progress.machine for task in tasks} <= {"anna", "bert"}
@@ -184,8 +187,7 @@ def test_a_task_that_ends_its_workers_is_parked_after_three_takeovers(queue: Fle
     worker = queue.machine("anna")
     for takeovers in range(MOST_TAKEOVERS + 1):
         queue.until(partial(at_work_after, queue, task, takeovers))
-        for pid in children_in(queue.project.root, "slot"):
-            os.kill(pid, signal.SIGKILL)
+        send(children_in(queue.project.root, "slot"), signal.SIGKILL)
     parked = queue.until_status(task, TaskStatus.PARKED)
     assert parked.parked == "its worker has died or was lost 4 times; anna was the last"
     assert "waits again" in queue.queue("retry", task)

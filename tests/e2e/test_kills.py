@@ -68,7 +68,7 @@ def test_ended_in_every_phase_and_resumed(sign: signal.Signals) -> None:
         assert "reminded" not in events
         received = texts([request.prompt for request in run.model.turns])
         assert received == texts(run.sent_prompts()), "no prompt was lost, and none was sent twice"
-        assert run.living() == {}
+        assert run.left() == {}
 
 
 def test_ended_while_its_terminals_are_created() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.e2e.brains import RoleBrain
+from tests.e2e.brains import RoleBrain, response_path
 from tests.e2e.project import CHANGE, FAIL_THEN_PASS, git
 from tests.e2e.rig import Cast, Rig, rig, texts
 
@@ -36,7 +36,8 @@ def check_pass(run: Rig, providers: set[str]) -> None:
     """The run has done its work, and nothing but that."""
     state, events = run.state, [event["event"] for event in run.journal()]
     assert (state["final_status"], state["current_round"]) == ("PASS", 2)
-    assert "reminded" not in events
+    odd = [request.prompt for request in run.model.turns if response_path(request.prompt) is None]
+    assert "reminded" not in events, odd
     assert "guard_released" not in events
     assert "guard_violation" not in events
     warned = [event["text"] for event in run.journal() if event["event"] == "warned"]
@@ -51,4 +52,4 @@ def check_pass(run: Rig, providers: set[str]) -> None:
     assert git(run.project, "rev-list", "--count", "HEAD") == "2"
     assert git(run.project, "log", "-1", "--format=%s") == "Write the answer down"
     assert git(run.project, "status", "--porcelain") == ""
-    assert run.living() == {}, "a run leaves nothing behind, no daemon either"
+    assert run.left() == {}, "a run leaves nothing behind, no daemon either"

@@ -55,7 +55,7 @@ def test_a_draft_by_a_real_agent_changes_nothing_else(cast: Cast) -> None:
         assert (made.project / "tasks/greet-people-by-their-name.md").read_text() == TASK
         assert {path.name: path.read_bytes() for path in made.project.iterdir() if path.is_file()} == before
         assert "of the agent and its checks to the project undone" in said
-        assert not made.living()
+        assert made.left() == {}
 
 
 @CASTS

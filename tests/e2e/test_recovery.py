@@ -1,6 +1,5 @@
 """Whole runs with real agents in which a CLI is killed, or has reached its usage limit: they end in PASS."""
 
-import os
 import signal
 import subprocess
 import time
@@ -13,8 +12,9 @@ import pytest
 
 from tests.e2e.brains import Answer, RoleBrain, response_path
 from tests.e2e.exchange import Reply, Request
+from tests.e2e.processes import signal_all
 from tests.e2e.project import FAIL_THEN_PASS
-from tests.e2e.rig import Cast, Rig, rig, texts
+from tests.e2e.rig import RUN_SECONDS, Cast, Rig, rig, texts
 
 pytestmark = pytest.mark.e2e
 
@@ -48,9 +48,8 @@ def test_the_clis_are_killed_in_the_middle_of_a_turn(cast: Cast) -> None:
     brain = RoleBrain(script)
     with rig(cast, brain) as run:
         process = run.start(CLEANUP_ON_EXIT="1", MIN_REVIEW_CYCLES_BEFORE_APPROVAL="1")
-        until(run, process, lambda: brain.asked["programmer_summary.md"] == 2)
-        for pid in agents(run):
-            os.kill(pid, signal.SIGKILL)
+        until(run, process, lambda: brain.asked["programmer_summary.md"] >= 2, RUN_SECONDS)
+        signal_all(agents(run), signal.SIGKILL)
         brain.forget_turns()
         said, _ = process.communicate(timeout=240)
         assert process.returncode == 0, said
@@ -66,7 +65,7 @@ def test_the_clis_are_killed_in_the_middle_of_a_turn(cast: Cast) -> None:
         assert texts([last.prompt]) == texts([sent]), "and it gets the whole prompt"
         assert "refer to your conversation history" not in sent
         assert "reminded" not in [event["event"] for event in events]
-        assert run.living() == {}
+        assert run.left() == {}
 
 
 @dataclass
@@ -109,4 +108,4 @@ def test_a_usage_limit_is_waited_for() -> None:
         told = [event for event in events if event["event"] == "limit_reached"]
         assert [event["role"] for event in told] == ["programmer"], said
         assert "reminded" not in [event["event"] for event in events]
-        assert run.living() == {}
+        assert run.left() == {}

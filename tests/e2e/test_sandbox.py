@@ -61,7 +61,7 @@ def test_the_loop_passes(cast: Cast) -> None:
         assert not [event for event in events if event["event"] in ("warned", "reminded", "guard_violation")]
         assert (run.project / "answer.txt").read_text() == "42\n"
         assert git(run.project, "status", "--porcelain") == ""
-        assert run.living() == {}, "nothing outlives its terminal"
+        assert run.left() == {}, "nothing outlives its terminal"
 
 
 @pytest.mark.parametrize("name", ["codex-0.166.0", "claude-2.1.325"])
@@ -103,4 +103,4 @@ def test_orders_beyond_the_work_are_refused(name: str) -> None:
         assert verdicts == ["FAIL", "PASS"], "the forged PASS is the tester's reply in no round"
         forged = record / "roles" / "programmer" / "agent-responses" / "test_result.md"
         assert forged.read_text() == "RESULT: PASS\n"
-        assert run.living() == {}, "what was left running has ended"
+        assert run.left() == {}, "what was left running has ended"

@@ -54,7 +54,7 @@ def test_claude_code_as_root_says_why_it_does_not_start() -> None:
         report = next(path for path in folder.parent.iterdir() if path.suffix == ".md" and "report" in path.name)
         assert AS_ROOT in report.read_text()
         assert "run task.md" in report.read_text(), "the advice names a command that finds its task"
-        assert run.living() == {}
+        assert run.left() == {}
         code, _ = quintet(run, "doctor", IS_SANDBOX="1")
         assert code == 0
 
@@ -82,7 +82,7 @@ def test_codex_without_a_login_is_told_of_at_once_and_ends_the_run() -> None:
         assert len(warned) == 1, said
         assert "Codex is not logged in; run `codex login`" in warned[0]
         assert "nobody did so within 90 s" in said
-        assert run.living() == {}, "and nothing is left"
+        assert run.left() == {}, "and nothing is left"
 
 
 def test_claude_code_without_a_login_ends_the_run_with_its_first_prompt() -> None:
@@ -94,4 +94,4 @@ def test_claude_code_without_a_login_ends_the_run_with_its_first_prompt() -> Non
         assert "its turn has failed: Not logged in" in said
         assert "attach analyst) or with the CLI by itself, then start again" in said
         assert run.model.turns == []
-        assert run.living() == {}
+        assert run.left() == {}

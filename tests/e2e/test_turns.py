@@ -1,6 +1,5 @@
 """Single turns of the real agents, of every odd kind: each is read right, and nothing is lost."""
 
-import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +8,7 @@ import pytest
 
 from tests.e2e.desk import Desk, desk
 from tests.e2e.orders import orders
+from tests.e2e.processes import signal_all
 from tests.e2e.rig import Cast
 
 pytestmark = pytest.mark.e2e
@@ -93,7 +93,7 @@ def test_equal_answers_in_a_row_are_two_turns(agent: Desk) -> None:
 
 def test_the_old_answer_is_not_shown_while_a_turn_runs(agent: Desk) -> None:
     agent.order({"text": "Old."})
-    agent.send(f"Take your time.\n{orders({'text': 'New.', 'delay': 1.5})}")
+    agent.send(f"Take your time.\n{orders({'text': 'New.', 'delay': 5})}")
     assert agent.output("last") == ""
     agent.until(lambda found: found["status"] == "completed")
     assert agent.output("last") == "New."
@@ -122,11 +122,14 @@ def test_tokens_are_counted_once(agent: Desk) -> None:
 
 
 def test_a_background_command_outlives_the_turn(agent: Desk) -> None:
-    made = agent.rig.project / "later.txt"
-    made.unlink(missing_ok=True)
-    turn = agent.order({"command": f"sleep 4; touch {made}", "background": True}, {"text": "It goes on."})
+    made, go = agent.rig.project / "later.txt", agent.rig.project / "go.txt"
+    for path in (made, go):
+        path.unlink(missing_ok=True)
+    command = f"until [ -e {go} ]; do sleep 0.1; done; touch {made}"
+    turn = agent.order({"command": command, "background": True}, {"text": "It goes on."})
     assert (turn.end["status"], turn.answer) == ("completed", "It goes on.")
     assert not made.exists()
+    go.touch()
     agent.until(lambda _: made.exists())
     assert agent.order({"text": "Next."}).answer == "Next."
 
@@ -169,9 +172,8 @@ def test_killed_in_the_middle_of_a_turn(agent: Desk) -> None:
     """The last test of this file: the agent is gone after it."""
     agent.send(f"Take long.\n{orders({'text': 'Never said.', 'delay': 30})}")
     agent.until(lambda found: found["status"] == "processing")
-    for pid, line in agent.rig.living().items():
-        if Path(line.split(" ")[0]).name in ("codex", "claude", "node"):
-            os.kill(pid, signal.SIGKILL)
+    programs = {pid: Path(line.split(" ")[0]).name for pid, line in agent.rig.living().items()}
+    signal_all([pid for pid, name in programs.items() if name in ("codex", "claude", "node")], signal.SIGKILL)
     found = agent.until(lambda found: found["status"] not in ("processing", "unknown"))
     assert found["status"] == "error"
     assert "its program" in found["reason"]

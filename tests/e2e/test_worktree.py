@@ -52,7 +52,7 @@ def test_the_loop_passes_on_a_branch(cast: Cast) -> None:
         assert git(run.project, "log", "-1", "--format=%s", branch) == "Write the answer down"
         assert any(CHANGE in path.name for path in (tree / "openspec/changes/archive").iterdir())
         git(run.project, "merge", "--quiet", branch)
-        assert run.living() == {}
+        assert run.left() == {}
 
 
 @pytest.mark.parametrize("name", ["codex-0.166.0", "claude-2.1.325"])

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import chdir, contextmanager
+from contextlib import chdir, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -153,7 +153,8 @@ class Fleet:
             if process.stdout:
                 process.stdout.close()
         for pid in children_in(self.project.root):
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         for state in self.project.root.glob("?/quintet"):
             run(["stop", "--all"], self.project.env | {"XDG_STATE_HOME": str(state.parent)}, self.project.wd)
         if self._database:

@@ -24,7 +24,9 @@ def repository() -> Iterator[Scripted]:
 def building_story(think: float = 0.0) -> dict[str, Any]:
     """A run that passes at once, in which the programmer writes a file."""
     roles = story(think)
-    roles[PROGRAMMER.name] = [[{"write": {"path": "built.txt", "text": "done\n"}}, {"reply": PROGRAMMER_SUMMARY}]]
+    thinking = [{"think": think}] if think else []
+    writing = {"write": {"path": "built.txt", "text": "done\n"}}
+    roles[PROGRAMMER.name] = [[*thinking, writing, {"reply": PROGRAMMER_SUMMARY}]]
     roles[TESTER.name] = turns(PASS)
     return roles
 
