@@ -1,10 +1,10 @@
 """What a slot writes down of the task that it has."""
 
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from queue import Queue
 from typing import cast
 
 import pytest
@@ -45,14 +45,16 @@ class Pushes:
         self.commits.append(commit)
 
 
-def test_every_checkpoint_is_pushed_at_once(queue: Fleet) -> None:
+def test_every_checkpoint_is_pushed_at_once(queue: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
     task, order = queue.add("a"), SlotOrder(url=queue.url, worker="desk", number=1, machine="here", lease=120.0)
     carrying = Carrying(order, queue.database, threading.Event(), task, queue.database.spec(task))
     carrying._clone = cast("Clone", pushes := Pushes())
     said = [CheckpointMade(commit="one"), CheckpointMade(commit="two"), RunHalted(reason="enough")]
-    text = "".join(f"{message.model_dump_json()}\n" for message in said)
-    with subprocess.Popen([sys.executable, "-c", f"print({text!r})"], stdout=subprocess.PIPE) as child:
-        assert carrying._stay_with(child) == said[-1]
+    messages: Queue[object] = Queue()
+    for message in said:
+        messages.put(message)
+    monkeypatch.setattr(module, "messages_of", lambda _: messages)
+    assert carrying._stay_with(cast("subprocess.Popen[bytes]", None)) == said[-1]
     assert pushes.commits == ["one", "two"]
 
 
