@@ -185,14 +185,14 @@ class Carrying:
         messages = messages_of(child)
         told_to_stop = 0.0
         while True:
-            now = time.monotonic()
-            if self._unpushed and now >= self._next_push:
-                self._push_checkpoint()
             if self._stopping.is_set() and not told_to_stop:
-                told_to_stop = now
+                told_to_stop = time.monotonic()
                 child.terminate()
-            if told_to_stop and now - told_to_stop > CHILD_SECONDS:
+            if told_to_stop and time.monotonic() - told_to_stop > CHILD_SECONDS:
                 child.kill()
+            is_newest = messages.empty()  # a push may take longer than a turn, and only the last checkpoint counts
+            if self._unpushed and is_newest and not told_to_stop and time.monotonic() >= self._next_push:
+                self._push_checkpoint()
             with suppress(queue.Empty):
                 message = messages.get(timeout=_TICK_SECONDS)
                 if message is None or isinstance(message, RunEnded | RunHalted):

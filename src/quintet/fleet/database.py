@@ -119,6 +119,7 @@ class Database(QueueQueries):
                 serializer=DBOSPortableJSONSerializer(),
                 retry_connection_errors=False,
                 system_database_pool_size=2,
+                sys_db_idle_transaction_timeout_sec=_IDLE_SECONDS,
             )
             undo.pop_all()
 
