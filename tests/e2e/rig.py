@@ -22,7 +22,7 @@ from tests.e2e.project import TASK, VERIFY, make_project
 
 QUINTET = (sys.executable, "-m", "quintet")
 RUN_SECONDS = 240.0
-LEFT_SECONDS = 10.0
+LEFT_SECONDS = 3.0
 
 
 @dataclass(frozen=True)

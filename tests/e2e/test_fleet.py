@@ -301,7 +301,7 @@ def test_a_frozen_worker_whose_name_another_has_by_now_ends_and_disturbs_no_task
 
 
 def test_a_process_that_is_frozen_in_a_transaction_keeps_nobody_waiting(server: Postgres) -> None:
-    frozen, other = Database(server.url), Database(server.url)
+    frozen, other = Database(server.url), Database(f"{server.url}&options=-c%20lock_timeout%3D60s")
     worker = Worker(name="anna")
     other.beat(worker)
     held = frozen._engine.connect()

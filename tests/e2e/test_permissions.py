@@ -69,8 +69,8 @@ def test_permissions_are_given_where_that_is_switched_on(cast: Cast) -> None:
     with rig(cast, Asking()) as run:
         code, said = run.run(**ASK, AUTO_ACCEPT_PERMISSIONS="1")
         assert code == 0, said
-        # a yes that an agent did not hear is said again
-        assert [event["accepted"] for event in run.journal() if event["event"] == "permission_asked"].count(True) >= 2
+        accepted = [event["accepted"] for event in asked(run)]
+        assert accepted in ([True] * 2, [True] * 3), "a yes that an agent did not hear is said again"
         assert (run.project / "answer.txt").read_text() == "42\n"
 
 

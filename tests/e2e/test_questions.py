@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.desk import Desk, desk
+from tests.e2e.desk import TURN_SECONDS, Desk, desk
 from tests.e2e.orders import orders
 from tests.e2e.rig import Cast
 
@@ -94,7 +94,9 @@ def accept(agent: Desk) -> None:
 
     A question that is answered between the look and the key refuses it.
     """
+    deadline = time.monotonic() + TURN_SECONDS
     while agent.look()["status"] == "waiting_user_answer":
+        assert time.monotonic() < deadline, agent.output()
         assert agent.press("accept").status_code in (200, 409)
         time.sleep(1)
 

@@ -24,7 +24,7 @@ READY_SECONDS: Final = 600.0
 """how long an agent CLI may take to start"""
 RENAME_SECONDS: Final = 5.0
 REACH_SECONDS: Final = 15.0
-EXIT_SECONDS: Final = 5.0
+EXIT_SECONDS: Final = 3.5
 """more than the server takes for an agent that does not end when it is asked to"""
 LOOK_SECONDS: Final = 0.1
 ASK: Final = "ask"
