@@ -207,9 +207,13 @@ def fleet_with_remote(server: Postgres, lease: float = 6.0) -> Iterator[Fleet]:
 
 
 def with_remote(made: Fleet) -> Fleet:
-    """Give a project a bare remote that has its branch."""
+    """Give a project a bare remote that has its branch, behind a link.
+
+    Without the link it is away, and what just serves a push there can end: git leaves its locks in a folder that moves.
+    """
     remote = made.project.root / "remote.git"
-    made.project.git("init", "--quiet", "--bare", str(remote))
+    made.project.git("init", "--quiet", "--bare", str(made.project.root / "served.git"))
+    remote.symlink_to("served.git")
     made.project.git("remote", "add", "origin", str(remote))
     made.project.git("push", "--quiet", "origin", "main")
     return made
