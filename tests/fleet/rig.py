@@ -162,8 +162,11 @@ class Fleet:
 
 
 def children_in(root: Path, module: str = "") -> list[int]:
-    """The processes of slots and runs that belong to a folder; a process is known by the module that it runs."""
-    found = []
+    """The processes of slots and runs that belong to a folder; a process is known by the module that it runs.
+
+    What a run has just forked still looks like it until it executes a program of its own.
+    """
+    found = dict[int, int]()
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
             try:
@@ -172,10 +175,10 @@ def children_in(root: Path, module: str = "") -> list[int]:
                     f"quintet.fleet.{module}".encode() in words
                     and str(root).encode() in (entry / "environ").read_bytes()
                 ):
-                    found.append(int(entry.name))
+                    found[int(entry.name)] = int((entry / "stat").read_text().rpartition(") ")[2].split()[1])
             except OSError:
                 continue
-    return found
+    return [pid for pid, parent in found.items() if not module or parent not in found]
 
 
 @cache
