@@ -31,6 +31,7 @@ _OPTIONS: Final = (
     *("-c", "core.untrackedCache=false"),
     *("-c", "diff.autoRefreshIndex=false"),
     *("-c", "core.quotePath=false"),
+    *("-c", "status.showUntrackedFiles=normal"),
     *("-c", "gc.auto=0"),
     *("-c", "maintenance.auto=false"),
     *("-c", "advice.detachedHead=false"),

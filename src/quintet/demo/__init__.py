@@ -15,6 +15,8 @@ from quintet.roles import ROLES
 
 SCENARIO_FILE = "scenario.json"
 TASK_FILE = "task.md"
+_GIT_SETTINGS = (("commit.gpgSign", "false"), ("core.hooksPath", "/dev/null"), ("core.autocrlf", "false"))
+"""in place of the user's, which may ask for a key, refuse a commit message or change line ends"""
 
 
 def prepare(folder: Path | None) -> Path:
@@ -40,6 +42,7 @@ def prepare(folder: Path | None) -> Path:
         ["init", "--quiet"],
         ["config", "user.name", "Quintet demo"],
         ["config", "user.email", "demo@localhost"],
+        *(["config", *setting] for setting in _GIT_SETTINGS),
         ["add", "--all"],
         ["commit", "--quiet", "--message", "Begin"],
     ):

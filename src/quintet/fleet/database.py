@@ -8,6 +8,7 @@ the process that it has given the task to.
 import json
 import logging
 import os
+import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -52,6 +53,8 @@ _LOCK_SECONDS: Final = 0.2
 _POLL_SECONDS: Final = 1.0
 _IDLE_SECONDS: Final = 10.0
 """after which PostgreSQL ends a transaction whose process is frozen: others may wait for the rows it has changed"""
+_SUBSECONDS_SINCE: Final = (3, 42)
+"""the first SQLite whose `unixepoch` knows `subsec`"""
 _SEEN: Final = {
     TaskStatus.WAITING: "'ENQUEUED', 'DELAYED'",
     TaskStatus.PARKED: "'ENQUEUED', 'DELAYED'",
@@ -377,6 +380,15 @@ def _engine(url: str) -> sa.Engine:
     engine = sa.create_engine(made, connect_args=limits, **pool)
     sa.event.listen(engine, "connect", _end_idle_transactions)
     return engine
+
+
+def _define_unixepoch(connection: Any, _record: object) -> None:
+    """Give an older SQLite the function that the engine uses on Python 3.12 and later, whatever the version is."""
+    if isinstance(connection, sqlite3.Connection) and sqlite3.sqlite_version_info < _SUBSECONDS_SINCE:
+        connection.create_function("unixepoch", 1, lambda _modifier: round(time.time(), 3))
+
+
+sa.event.listen(sa.Engine, "connect", _define_unixepoch)  # all engines: DBOS makes its own
 
 
 def _end_idle_transactions(connection: Any, _record: object) -> None:

@@ -25,6 +25,11 @@ _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LINK_DRAFT: Final = ".quintet-link.tmp"
 _DRAFT: Final = re.compile(r"\.(.+)\.[0-9a-f]{8}\.tmp", re.DOTALL)
 """what a file is called while it is being written"""
+_EMPTY_BLOBS: Final = (
+    "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
+    "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
+)
+"""the empty file by SHA-1 and SHA-256, which also stands for a file that is only intended to be added"""
 _AGAIN: Final = "something goes on writing there"
 _SINCE: Final = "it has changed since, and was left as it is"
 
@@ -82,6 +87,8 @@ class Restoring:
             self._index()
         self._git_files(change for change in own if change.name == STASH_LOG)  # git wrote to it with the ref
         self._files()
+        with self._noting("index"):
+            self._forget_sizes()
 
     def written_again(self) -> bool:
         """Whether a file is not as it should be although it was put back; noted as a failure."""
@@ -168,7 +175,32 @@ class Restoring:
         for path in due:
             rows.append(f"0 {'0' * 40}\t{path}")
             rows += [f"{row[2:]}\t{path}" for row in str(paths[path].before or "").splitlines()]
-        self._run("update-index", "-z", "--index-info", feed=os.fsencode("".join(f"{row}\0" for row in rows)))
+        self._write_index(rows)
+
+    def _forget_sizes(self) -> None:
+        """Let git compare the files that were put back by content.
+
+        An agent's git may have noted another size for the same content (`core.autocrlf`), and a file whose size differs
+        is a changed one to git, without a second look.
+        """
+        if _same(self._now(self._place.git_dir, "index"), self._plan.index):
+            return  # the sizes are those of the snapshot
+        names = {
+            posixpath.normpath(self._place.prefix + change.name)
+            for change in self._plan.of(Area.FILE)
+            if _size(change.before) != _size(change.after) and change.name not in self.failed
+        }
+        if not names:
+            return
+        now = staged_entries(repository.staged(self._place, self._deadline))
+        rows = [f"{now[path][2:]}\t{path}" for path in names & now.keys() if _is_plain(now[path])]
+        if rows:
+            self._wait_for_lock()
+            self._write_index(rows)
+
+    def _write_index(self, rows: Iterable[str]) -> None:
+        feed = os.fsencode("".join(f"{row}\0" for row in rows))
+        self._run("update-index", "-z", "--index-info", feed=feed)
 
     def _wait_for_lock(self) -> None:
         """Wait while another git writes the index; its lock is the user's and is not broken."""
@@ -279,6 +311,16 @@ def _same(one: Entry | str | None, other: Entry | str | None) -> bool:
     if isinstance(one, Entry) and isinstance(other, Entry):
         return one.same(other)
     return one == other
+
+
+def _size(entry: Entry | str | None) -> int | None:
+    return entry.size if isinstance(entry, Entry) else None
+
+
+def _is_plain(staged: str) -> bool:
+    """Whether an entry of the index can be written again as it is listed: one stage, no flags, not intent-to-add."""
+    flags, _, entry = staged.partition(" ")
+    return flags == "H" and "\n" not in staged and entry.split()[1] not in _EMPTY_BLOBS
 
 
 def _link(value: str) -> str:
