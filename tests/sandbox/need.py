@@ -1,18 +1,21 @@
 """bubblewrap for the tests: one clear line where it is missing."""
 
+import shutil
 import sys
 
 import pytest
 
 from quintet.errors import SandboxError
-from quintet.sandbox.bubblewrap import find_bubblewrap
+from quintet.sandbox.bubblewrap import PROGRAM, find_bubblewrap
 
 
 def need_bubblewrap() -> None:
-    """Fail where no sandbox can be made on this machine, although its system has them."""
+    """Skip if this machine cannot make a sandbox, as in a plain container; fail if only bubblewrap is missing."""
     if not sys.platform.startswith("linux"):
         pytest.skip("there are sandboxes on Linux only")
     try:
         find_bubblewrap()
     except SandboxError as error:
-        pytest.fail(f"these tests need bubblewrap: {error.found}; {error.fix}", pytrace=False)
+        if shutil.which(PROGRAM) is None:  # `make test` installs it
+            pytest.fail(f"these tests need bubblewrap: {error.found}; {error.fix}", pytrace=False)
+        pytest.skip(f"no sandbox can be made on this machine: {error.found}")

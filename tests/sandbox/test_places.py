@@ -1,5 +1,6 @@
 """Which paths a sandbox shows, hides and lets write, on a machine of a test's own."""
 
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -136,3 +137,16 @@ def test_the_folder_for_sockets_is_empty_but_can_be_used(machine: Machine, tmp_p
     machine.env |= {"XDG_RUNTIME_DIR": str(folder), "SSH_AUTH_SOCK": str(agent)}
     assert machine.of(folder) is Access.FRESH
     assert machine.of(agent) is Access.HIDDEN
+
+
+def test_programs_below_the_folder_for_temporary_files_can_be_started(machine: Machine) -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        tools = Path(name)
+        (tools / "agent" / "bin").mkdir(parents=True)
+        (tools / "plain").mkdir()
+        machine.env["PATH"] = f"{tools}/agent/bin:{tools}/plain:relative:{tools}/missing:/usr/bin"
+        shown = machine.access()
+        assert shown[tools / "agent"] is Access.READ  # where the libraries of its programs are
+        assert shown[tools / "plain"] is Access.READ
+        assert tools not in shown
+        assert tools / "missing" not in shown

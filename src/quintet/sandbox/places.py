@@ -1,6 +1,7 @@
 """Which paths of a machine a sandbox lets its program write to, and which it hides."""
 
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,7 @@ CACHES: Final = (
     *("~/.nuget", "~/.gem", "~/.bundle", "~/.pub-cache", "~/.conan2", "~/.julia"),
 )
 _CACHE_VARIABLES: Final = ("XDG_CACHE_HOME", "npm_config_cache", "PIP_CACHE_DIR", "UV_CACHE_DIR", "GOMODCACHE")
+_BIN: Final = ("bin", ".bin", "sbin")
 _TEMPORARY: Final = (TEMPORARY, Path("/var/tmp"))  # noqa: S108 - the names inside
 _OF_WORKTREES: Final = ("objects", "refs", "logs", "lfs")
 """what a worktree writes to of the repository that it belongs to"""
@@ -78,6 +80,7 @@ class SandboxPlaces:
         hidden = (*SECRETS, *BROWSERS, *OTHER_AGENTS, *WAYS_OUT, env.get("SSH_AUTH_SOCK", ""), *self.foreign)
         return [
             *_mounts(["~"], Access.READ, home, self.tree),  # where it is in the folder for temporary files
+            *_mounts(_program_folders(env), Access.READ, home, self.tree),
             *_mounts(caches, Access.WRITE, home, self.tree),
             *_mounts(hidden, Access.HIDDEN, home, self.tree),
             *_mounts([env.get("XDG_RUNTIME_DIR", "")], Access.FRESH, home, self.tree),
@@ -97,6 +100,15 @@ class SandboxPlaces:
 def real(path: Path) -> Path:
     """A path without links in it."""
     return Path(os.path.realpath(path))  # unlike resolve(), no RuntimeError where links go in a circle
+
+
+def _program_folders(env: Mapping[str, str]) -> list[str]:
+    """List the folders with programs, Quintet's own and those on the PATH, that the sandbox's `/tmp` would cover."""
+    own = (Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[2])
+    on_path = (real(Path(entry)) for entry in env.get("PATH", "").split(os.pathsep) if entry.startswith("/"))
+    around = (entry.parent if entry.name in _BIN else entry for entry in on_path)  # with the libraries of its programs
+    folders = map(real, (*own, *around))
+    return [str(path) for path in folders if any(real(place) in path.parents for place in _TEMPORARY)]
 
 
 def _mounts(paths: Iterable[str], access: Access, home: Path, tree: Path) -> Iterator[Mount]:

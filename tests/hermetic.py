@@ -1,0 +1,59 @@
+"""What tests see of the machine: a home without settings, the programs they name, one locale, one time zone.
+
+Nothing else of the machine decides how a test ends: neither an agent CLI or `gh` that happens to be installed, nor the
+user's git and tmux configuration, nor the umask.
+"""
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+_PROGRAMS: Final = (
+    *("awk", "basename", "bash", "bwrap", "cat", "chmod", "cmp", "cp", "cut", "date", "dd", "diff", "dirname", "echo"),
+    *("env", "expr", "false", "find", "getconf", "git", "grep", "head", "id", "kill", "less", "ln", "ls", "mkdir"),
+    *("mkfifo", "mktemp", "mv", "nice", "od", "patch", "printf", "ps", "pwd", "readlink", "realpath", "rm", "rmdir"),
+    *("script", "sed", "seq", "setsid", "sh", "sha256sum", "sleep", "sort", "stat", "stty", "tail", "tar", "tee"),
+    *("test", "timeout", "tmux", "touch", "tput", "tr", "true", "uname", "wc", "which", "xargs", "yes"),
+)
+_KEPT: Final = ("CI", "TMPDIR", "USER", "LOGNAME")
+_KEPT_BEGINNINGS: Final = ("COVERAGE_", "PYTEST_", "HYPOTHESIS_")
+_MACHINE: Final = "QUINTET_TESTS_MACHINE"
+
+
+def enter() -> Path:
+    """Replace the environment of this process; return the folder that holds the new home, to be removed at the end."""
+    machine = machine_environment()
+    root = Path(tempfile.mkdtemp(prefix="q-"))
+    shelf, home = root / "bin", root / "home"
+    shelf.mkdir()
+    home.mkdir()
+    for name in _PROGRAMS:
+        if found := shutil.which(name, path=machine.get("PATH", os.defpath)):
+            (shelf / name).symlink_to(found)
+    (shelf / "python3").symlink_to(Path(sys.executable).resolve())  # without the packages of the tests
+    kept = {name: text for name, text in machine.items() if name in _KEPT or name.startswith(_KEPT_BEGINNINGS)}
+    os.environ.clear()
+    os.environ.update(kept)
+    os.environ |= {
+        "PATH": str(shelf),
+        "HOME": str(home),
+        "LANG": "C.UTF-8",
+        "TZ": "UTC",
+        "SHELL": "/bin/sh",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        _MACHINE: json.dumps(machine),
+    }
+    time.tzset()
+    os.umask(0o022)
+    return root
+
+
+def machine_environment() -> dict[str, str]:
+    """Return the environment that the tests were started in, for those that install something real."""
+    known = os.environ.get(_MACHINE)  # of the process that started this one
+    return json.loads(known) if known else dict(os.environ)
