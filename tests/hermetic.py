@@ -16,9 +16,39 @@ from typing import Final
 _PROGRAMS: Final = (
     *("awk", "basename", "bash", "bwrap", "cat", "chmod", "cmp", "cp", "cut", "date", "dd", "diff", "dirname", "echo"),
     *("env", "expr", "false", "find", "getconf", "git", "grep", "head", "id", "kill", "less", "ln", "ls", "mkdir"),
-    *("mkfifo", "mktemp", "mv", "nice", "od", "patch", "printf", "ps", "pwd", "readlink", "realpath", "rm", "rmdir"),
-    *("script", "sed", "seq", "setsid", "sh", "sha256sum", "sleep", "sort", "stat", "stty", "tail", "tar", "tee"),
-    *("test", "timeout", "tmux", "touch", "tput", "tr", "true", "uname", "wc", "which", "xargs", "yes"),
+    *(
+        "mkfifo",
+        "mktemp",
+        "mount",
+        "mv",
+        "nice",
+        "od",
+        "patch",
+        "printf",
+        "ps",
+        "pwd",
+        "readlink",
+        "realpath",
+        "rm",
+        "rmdir",
+    ),
+    *(
+        "script",
+        "sed",
+        "seq",
+        "setpriv",
+        "setsid",
+        "sh",
+        "sha256sum",
+        "sleep",
+        "sort",
+        "stat",
+        "stty",
+        "tail",
+        "tar",
+        "tee",
+    ),
+    *("test", "timeout", "tmux", "touch", "tput", "tr", "true", "umount", "uname", "wc", "which", "xargs", "yes"),
 )
 _KEPT: Final = ("CI", "TMPDIR", "USER", "LOGNAME")
 _KEPT_BEGINNINGS: Final = ("COVERAGE_", "PYTEST_", "HYPOTHESIS_")
@@ -29,7 +59,9 @@ def enter() -> Path:
     """Replace the environment of this process; return the folder that holds the new home, to be removed at the end."""
     machine = machine_environment()
     root = Path(tempfile.mkdtemp(prefix="q-"))
+    root.chmod(0o755)  # some tests run a program as another user
     shelf, home = root / "bin", root / "home"
+    os.umask(0o022)
     shelf.mkdir()
     home.mkdir()
     for name in _PROGRAMS:
@@ -49,7 +81,6 @@ def enter() -> Path:
         _MACHINE: json.dumps(machine),
     }
     time.tzset()
-    os.umask(0o022)
     return root
 
 

@@ -1,5 +1,6 @@
 """bubblewrap for the tests: one clear line where it is missing."""
 
+import os
 import shutil
 import sys
 
@@ -10,12 +11,12 @@ from quintet.sandbox.bubblewrap import PROGRAM, find_bubblewrap
 
 
 def need_bubblewrap() -> None:
-    """Skip if this machine cannot make a sandbox, as in a plain container; fail if only bubblewrap is missing."""
+    """Skip if this machine cannot make a sandbox, as in a plain container. On CI, a missing bubblewrap is a failure."""
     if not sys.platform.startswith("linux"):
         pytest.skip("there are sandboxes on Linux only")
     try:
         find_bubblewrap()
     except SandboxError as error:
-        if shutil.which(PROGRAM) is None:  # `make test` installs it
+        if shutil.which(PROGRAM) is None and "CI" in os.environ:
             pytest.fail(f"these tests need bubblewrap: {error.found}; {error.fix}", pytrace=False)
         pytest.skip(f"no sandbox can be made on this machine: {error.found}")
