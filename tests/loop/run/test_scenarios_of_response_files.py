@@ -6,21 +6,22 @@ from pathlib import Path
 import pytest
 
 from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, ROLES, TESTER
-from tests.stub.project import ONE_PASS, Project, project_in
+from tests.stub.project import ONE_PASS
 from tests.stub.replies import ANALYST_SUMMARY, SMOOTH
 from tests.stub.server import Turn, response_path
+from tests.stub.simulated import SimulatedProject, simulated_project
 
 QUICK_GIVING_UP = {"IDLE_GRACE_SECONDS": "0.2", "MAX_FILE_REMINDERS": "0"}
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    with project_in(tmp_path) as made:
+def project(tmp_path: Path) -> Iterator[SimulatedProject]:
+    with simulated_project(tmp_path) as made:
         yield made
 
 
 @pytest.mark.scenario("000", "Each role resolves to the correct file")
-def test_each_role_resolves_to_the_correct_file(project: Project) -> None:
+def test_each_role_resolves_to_the_correct_file(project: SimulatedProject) -> None:
     assert project.run().code == 0
     named = {role.output: response_path(text) for role, text in project.stub.prompts}
     folder = project.wd / ".tmp" / "agent-responses"
@@ -34,7 +35,7 @@ def test_each_role_resolves_to_the_correct_file(project: Project) -> None:
 
 
 @pytest.mark.scenario("000", "Stale file from previous run exists")
-def test_a_stale_file_of_an_earlier_run_is_archived(project: Project) -> None:
+def test_a_stale_file_of_an_earlier_run_is_archived(project: SimulatedProject) -> None:
     """SPEC.md: it is moved to the archive, not deleted; at its old path it is gone."""
     stale = project.response_file(ANALYST)
     stale.parent.mkdir(parents=True)
@@ -51,7 +52,7 @@ def test_a_stale_file_of_an_earlier_run_is_archived(project: Project) -> None:
 
 
 @pytest.mark.scenario("000", "No stale file exists")
-def test_no_stale_file_exists(project: Project) -> None:
+def test_no_stale_file_exists(project: SimulatedProject) -> None:
     done = project.run()
     assert done.code == 0
     assert "stale" not in done.text
@@ -59,14 +60,14 @@ def test_no_stale_file_exists(project: Project) -> None:
 
 
 @pytest.mark.scenario("000", "Directory does not exist")
-def test_directory_does_not_exist(project: Project) -> None:
+def test_directory_does_not_exist(project: SimulatedProject) -> None:
     assert not (project.wd / ".tmp").exists()
     assert project.run().code == 0
     assert (project.wd / ".tmp" / "agent-responses").is_dir()
 
 
 @pytest.mark.scenario("000", "Agent writes response file and terminal becomes idle")
-def test_agent_writes_response_file_and_terminal_becomes_idle(project: Project) -> None:
+def test_agent_writes_response_file_and_terminal_becomes_idle(project: SimulatedProject) -> None:
     """SPEC.md: archived under sequence and role, and gone from its place."""
     project.stub.script[ANALYST] = [Turn(ANALYST_SUMMARY, then="idle")]
     assert project.run().code == 0
@@ -82,7 +83,7 @@ def test_agent_writes_response_file_and_terminal_becomes_idle(project: Project) 
 
 
 @pytest.mark.scenario("000", "Agent ignores file instruction but terminal finishes (default mode)")
-def test_agent_ignores_file_instruction_but_terminal_finishes_default_mode(project: Project) -> None:
+def test_agent_ignores_file_instruction_but_terminal_finishes_default_mode(project: SimulatedProject) -> None:
     project.stub.script[ANALYST] = [Turn(None, screen="ANALYST_SUMMARY from the screen")]
     done = project.run(STRICT_FILE_HANDOFF="0", **QUICK_GIVING_UP)
     assert done.code == 0
@@ -92,7 +93,7 @@ def test_agent_ignores_file_instruction_but_terminal_finishes_default_mode(proje
 
 
 @pytest.mark.scenario("000", "Agent ignores file instruction but terminal finishes (strict mode)")
-def test_agent_ignores_file_instruction_but_terminal_finishes_strict_mode(project: Project) -> None:
+def test_agent_ignores_file_instruction_but_terminal_finishes_strict_mode(project: SimulatedProject) -> None:
     project.stub.script[ANALYST] = [Turn(None, screen="ANALYST_SUMMARY from the screen")]
     done = project.run(**QUICK_GIVING_UP)
     assert done.code == 1
@@ -105,7 +106,7 @@ def test_agent_ignores_file_instruction_but_terminal_finishes_strict_mode(projec
 
 
 @pytest.mark.scenario("000", "Terminal enters error state")
-def test_terminal_enters_error_state(project: Project) -> None:
+def test_terminal_enters_error_state(project: SimulatedProject) -> None:
     project.stub.script[PROGRAMMER] = [Turn(None, then="error")]
     done = project.run()
     assert done.code == 1
@@ -116,7 +117,7 @@ def test_terminal_enters_error_state(project: Project) -> None:
 
 
 @pytest.mark.scenario("000", "Timeout with terminal still processing")
-def test_timeout_with_terminal_still_processing(project: Project) -> None:
+def test_timeout_with_terminal_still_processing(project: SimulatedProject) -> None:
     project.stub.script[TESTER] = [Turn(None, work=60)]
     done = project.run(RESPONSE_TIMEOUT="2")
     assert done.code == 1
@@ -126,7 +127,7 @@ def test_timeout_with_terminal_still_processing(project: Project) -> None:
 
 
 @pytest.mark.scenario("000", "Analyst prompt includes file instruction")
-def test_analyst_prompt_includes_file_instruction(project: Project) -> None:
+def test_analyst_prompt_includes_file_instruction(project: SimulatedProject) -> None:
     assert project.run(WD=".").code == 0
     role, text = project.stub.prompts[0]
     assert role is ANALYST
@@ -136,7 +137,7 @@ def test_analyst_prompt_includes_file_instruction(project: Project) -> None:
 
 
 @pytest.mark.scenario("000", "All five agent roles have file instructions")
-def test_all_five_agent_roles_have_file_instructions(project: Project) -> None:
+def test_all_five_agent_roles_have_file_instructions(project: SimulatedProject) -> None:
     assert project.run().code == 0
     assert [role for role, _ in project.stub.prompts] == list(ROLES)
     for role, text in project.stub.prompts:
@@ -144,7 +145,7 @@ def test_all_five_agent_roles_have_file_instructions(project: Project) -> None:
 
 
 @pytest.mark.scenario("000", "Normal send-and-wait flow")
-def test_normal_send_and_wait_flow(project: Project) -> None:
+def test_normal_send_and_wait_flow(project: SimulatedProject) -> None:
     """Cleared, sent, waited for, returned: for every role of one run."""
     for role in ROLES:
         path = project.response_file(role)
