@@ -169,7 +169,7 @@ def only_input_faults(project: SimulatedProject, faults: dict[int, Fault]) -> No
 
 
 @pytest.mark.parametrize("reminders", ["0", "1"])
-@pytest.mark.parametrize("fault", [Fault(0), Fault(500), Fault(503)])
+@pytest.mark.parametrize("fault", [Fault(0), Fault(500)])
 def test_a_prompt_that_was_refused_is_sent_again_once(project: SimulatedProject, fault: Fault, reminders: str) -> None:
     """The server failed while it took the prompt, and the agent is not seen at work."""
     only_input_faults(project, {6: fault})
@@ -332,31 +332,32 @@ def test_another_task_on_the_command_line_is_refused(project: SimulatedProject, 
     assert not list(project.wd.glob(".tmp/20*/journal.jsonl")), "nothing was begun"
 
 
-@pytest.mark.usefixtures("other")
-def test_the_ways_that_the_refusal_names_work(project: SimulatedProject) -> None:
+def test_the_ways_that_the_refusal_names_work(command: Project) -> None:
+    command.saved_run()
+    (command.wd / "b.md").write_text(OTHER, encoding="utf-8")
     git = ["git", "-c", "user.name=T", "-c", "user.email=t@localhost"]
     for words in (["init", "--quiet"], ["commit", "--quiet", "--allow-empty", "--message", "Begin"]):
-        subprocess.run([*git, *words], cwd=project.wd, env=project.env, check=True)
-    said = project.run("b.md", PROMPT=None, WD=None).err
+        subprocess.run([*git, *words], cwd=command.wd, env=command.env, check=True)
+    said = command.run("b.md", PROMPT=None, WD=None).err
     ways = dict(re.findall(r"(Go on with it|Drop it|Start this one beside it): (.+?)(?:\. |$)", said.strip()))
 
     def follow(way: str) -> tuple[int, str]:
-        env = {name: value for name, value in project.env.items() if name not in ("PROMPT", "WD")}
+        env = {name: value for name, value in command.env.items() if name not in ("PROMPT", "WD")}
         done = subprocess.run(
-            ["sh", "-c", ways[way]], cwd=project.wd, env=env, capture_output=True, text=True, check=False, timeout=60
+            ["sh", "-c", ways[way]], cwd=command.wd, env=env, capture_output=True, text=True, check=False, timeout=60
         )
         return done.returncode, done.stdout + done.stderr
 
     code, text = follow("Start this one beside it")
     assert code == 0, text
-    (beside,) = Path(project.env["HOME"], ".local/state/quintet/worktrees").glob("*/.tmp/quintet-state.json")
+    (beside,) = Path(command.env["HOME"], ".local/state/quintet/worktrees").glob("*/.tmp/quintet-state.json")
     assert json.loads(beside.read_text())["prompt"] == OTHER
-    assert project.state["final_status"] == "RUNNING"
+    assert command.state["final_status"] == "RUNNING"
     code, text = follow("Go on with it")
-    assert (code, project.state["prompt"]) == (0, TASK), text
-    project.saved_run()
+    assert (code, command.state["prompt"]) == (0, TASK), text
+    command.saved_run()
     code, text = follow("Drop it")
-    assert (code, project.state["prompt"]) == (0, OTHER), text
+    assert (code, command.state["prompt"]) == (0, OTHER), text
 
 
 def test_the_same_task_on_the_command_line_goes_on(project: SimulatedProject, other: Path) -> None:

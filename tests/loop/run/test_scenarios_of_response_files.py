@@ -21,8 +21,13 @@ def project(tmp_path: Path) -> Iterator[SimulatedProject]:
 
 
 @pytest.mark.scenario("000", "Each role resolves to the correct file")
+@pytest.mark.scenario("000", "Directory does not exist")
+@pytest.mark.scenario("000", "No stale file exists")
 def test_each_role_resolves_to_the_correct_file(project: SimulatedProject) -> None:
-    assert project.run().code == 0
+    assert not (project.wd / ".tmp").exists()
+    done = project.run()
+    assert done.code == 0
+    assert "stale" not in done.text
     named = {role.output: response_path(text) for role, text in project.stub.prompts}
     folder = project.wd / ".tmp" / "agent-responses"
     assert named == {
@@ -51,22 +56,8 @@ def test_a_stale_file_of_an_earlier_run_is_archived(project: SimulatedProject) -
     assert "001-analyst-stale.md" in done.out
 
 
-@pytest.mark.scenario("000", "No stale file exists")
-def test_no_stale_file_exists(project: SimulatedProject) -> None:
-    done = project.run()
-    assert done.code == 0
-    assert "stale" not in done.text
-    assert not [name for name in project.archived if "stale" in name]
-
-
-@pytest.mark.scenario("000", "Directory does not exist")
-def test_directory_does_not_exist(project: SimulatedProject) -> None:
-    assert not (project.wd / ".tmp").exists()
-    assert project.run().code == 0
-    assert (project.wd / ".tmp" / "agent-responses").is_dir()
-
-
 @pytest.mark.scenario("000", "Agent writes response file and terminal becomes idle")
+@pytest.mark.scenario("003", "Agent writes response file and terminal becomes idle")
 def test_agent_writes_response_file_and_terminal_becomes_idle(project: SimulatedProject) -> None:
     """SPEC.md: archived under sequence and role, and gone from its place."""
     project.stub.script[ANALYST] = [Turn(ANALYST_SUMMARY, then="idle")]
@@ -83,16 +74,19 @@ def test_agent_writes_response_file_and_terminal_becomes_idle(project: Simulated
 
 
 @pytest.mark.scenario("000", "Agent ignores file instruction but terminal finishes (default mode)")
+@pytest.mark.scenario("003", "Agent ignores file instruction but terminal finishes (default mode)")
 def test_agent_ignores_file_instruction_but_terminal_finishes_default_mode(project: SimulatedProject) -> None:
     project.stub.script[ANALYST] = [Turn(None, screen="ANALYST_SUMMARY from the screen")]
     done = project.run(STRICT_FILE_HANDOFF="0", **QUICK_GIVING_UP)
     assert done.code == 0
     assert project.state["outputs"]["analyst"] == "ANALYST_SUMMARY from the screen"
     assert "screen" in done.out
+    assert project.events("reply_taken")[0]["source"] == "screen"
     assert project.roles == ONE_PASS
 
 
 @pytest.mark.scenario("000", "Agent ignores file instruction but terminal finishes (strict mode)")
+@pytest.mark.scenario("003", "Agent ignores file instruction but terminal finishes (strict mode)")
 def test_agent_ignores_file_instruction_but_terminal_finishes_strict_mode(project: SimulatedProject) -> None:
     project.stub.script[ANALYST] = [Turn(None, screen="ANALYST_SUMMARY from the screen")]
     done = project.run(**QUICK_GIVING_UP)
@@ -106,17 +100,20 @@ def test_agent_ignores_file_instruction_but_terminal_finishes_strict_mode(projec
 
 
 @pytest.mark.scenario("000", "Terminal enters error state")
+@pytest.mark.scenario("003", "Terminal enters error state")
 def test_terminal_enters_error_state(project: SimulatedProject) -> None:
-    project.stub.script[PROGRAMMER] = [Turn(None, then="error")]
+    project.stub.script[PROGRAMMER] = [Turn("its last words", then="error")]
     done = project.run()
     assert done.code == 1
     assert "programmer" in done.err
     assert "Traceback" not in done.err
     assert project.state["current_phase"] == "programmer"
+    assert project.state["outputs"]["programmer"] == ""
     assert project.state["last_error"]
 
 
 @pytest.mark.scenario("000", "Timeout with terminal still processing")
+@pytest.mark.scenario("003", "Timeout with terminal still processing")
 def test_timeout_with_terminal_still_processing(project: SimulatedProject) -> None:
     project.stub.script[TESTER] = [Turn(None, work=60)]
     done = project.run(RESPONSE_TIMEOUT="2")
