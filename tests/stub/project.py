@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,7 @@ from typing import Any, Final, TypeVar
 from quintet.loop.decide.state import State, TerminalRef
 from quintet.loop.record.state_file import save_state
 from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, ROLES, TESTER, Phase, Role
+from tests.eventually import eventually, show_journals, show_processes
 from tests.stub.preloaded import start
 from tests.stub.replies import FAIL, PASS, SMOOTH, TASK
 from tests.stub.server import Stub, Turn, serving
@@ -26,13 +26,23 @@ WORK: Final = 0.03
 T = TypeVar("T")
 
 
+_open: list["Project"] = []
+"""the projects of the test that runs now"""
+
+
 def until(condition: Callable[[], T], what: str = "the condition") -> T:
-    """Wait for a condition; the value that it became true with."""
-    deadline = time.monotonic() + DEADLINE
-    while not (value := condition()):
-        assert time.monotonic() < deadline, f"{what} did not come about"
-        time.sleep(0.01)
-    return value
+    """Wait for a condition, and return its value; on failure show the journals and processes of open projects."""
+    return eventually(condition, what, deadline=DEADLINE, on_failure=_show_open_projects)
+
+
+def _show_open_projects() -> str:
+    journals = [show_journals(project.wd) for project in _open]
+    return "\n".join([*journals, show_processes(str(project.wd) for project in _open), *_show_own_processes()])
+
+
+def _show_own_processes() -> list[str]:
+    processes = [process for project in _open for process in project.started]
+    return [f"{process.pid} ({process.poll()}): {process.args!r}" for process in processes]
 
 
 def turns(*replies: str, **options: Any) -> list[Turn]:
@@ -177,31 +187,38 @@ def killed(process: "subprocess.Popen[str]") -> None:
     assert process.returncode == -9
 
 
-@contextmanager
-def project_in(folder: Path, name: str = "project") -> Iterator[Project]:
-    """A project below a folder, with a server whose agents do at once what is asked of them."""
+def new_project(folder: Path, name: str, stub: Stub) -> tuple[Path, Path, Stub, dict[str, str]]:
+    """Make the directories of a project; return them with the server and the environment of its runs."""
     wd, home = folder / name, folder / "home"
     wd.mkdir()
     home.mkdir()
+    env = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "LANG": "C.UTF-8",
+        "GIT_CONFIG_GLOBAL": str(home / "gitconfig"),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "API": stub.url,
+        "WD": str(wd),
+        "PROMPT": TASK,
+        "POLL_SECONDS": "0.05",
+        "MIN_REVIEW_CYCLES_BEFORE_APPROVAL": "1",
+    }
+    return wd, home, stub, env
+
+
+@contextmanager
+def project_in(folder: Path, name: str = "project") -> Iterator[Project]:
+    """A project below a folder, with a server whose agents do at once what is asked of them."""
     stub = Stub()
     stub.script = smooth()
     with serving(stub):
-        env = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(home),
-            "LANG": "C.UTF-8",
-            "GIT_CONFIG_GLOBAL": str(home / "gitconfig"),
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "API": stub.url,
-            "WD": str(wd),
-            "PROMPT": TASK,
-            "POLL_SECONDS": "0.05",
-            "MIN_REVIEW_CYCLES_BEFORE_APPROVAL": "1",
-        }
-        project = Project(wd, home, stub, env)
+        project = Project(*new_project(folder, name, stub))
+        _open.append(project)
         try:
             yield project
         finally:
+            _open.remove(project)
             for process in project.started:
                 with contextlib.suppress(ProcessLookupError):
                     process.kill()

@@ -171,7 +171,7 @@ class Stub:
         if message.startswith("/rename "):
             return
         if message == "y":
-            terminal.answered.set()
+            self.answer(terminal)
             return
         turns = self.script.get(terminal.role, [])
         number = terminal.turns
@@ -179,8 +179,16 @@ class Stub:
         if turns:
             turn = turns[min(number, len(turns) - 1)]
             terminal.status = turn.seen
-            threading.Thread(target=self._play, args=(terminal, turn, number, message), daemon=True).start()
+            self.play(terminal, turn, number, message)
         self.on_prompt(terminal.role, number, message)
+
+    def answer(self, terminal: Terminal) -> None:
+        """Let an agent continue that has asked for permission."""
+        terminal.answered.set()
+
+    def play(self, terminal: Terminal, turn: Turn, number: int, message: str) -> None:
+        """Begin a turn, in a thread of its own."""
+        threading.Thread(target=self._play, args=(terminal, turn, number, message), daemon=True).start()
 
     def _play(self, terminal: Terminal, turn: Turn, number: int, message: str) -> None:
         if turn.asks:

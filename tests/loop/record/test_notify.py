@@ -27,9 +27,10 @@ from quintet.loop.journal import (
 from quintet.loop.record import notify
 from quintet.loop.record.notify import SIGNATURE, Notifier
 from quintet.roles import PEER_ANALYST, PROGRAMMER, TESTER
-from tests.stub.project import Project, project_in, turns, until
+from tests.stub.project import turns, until
 from tests.stub.replies import FAIL, PROGRAMMER_SUMMARY
 from tests.stub.server import Turn
+from tests.stub.simulated import SimulatedProject, simulated_project
 
 
 class Topic:
@@ -93,19 +94,19 @@ def topic() -> Iterator[Topic]:
 
 
 @pytest.fixture
-def project(tmp_path: Path, topic: Topic) -> Iterator[Project]:
-    with project_in(tmp_path, "prüf") as made:
+def project(tmp_path: Path, topic: Topic) -> Iterator[SimulatedProject]:
+    with simulated_project(tmp_path, "prüf") as made:
         made.env |= {"NTFY_URL": topic.url, "NTFY_TOPIC": "my topic"}
         yield made
 
 
-def test_the_end_of_a_run_is_told(project: Project, topic: Topic) -> None:
+def test_the_end_of_a_run_is_told(project: SimulatedProject, topic: Topic) -> None:
     assert project.run().code == 0
     assert topic.messages == [("/my%20topic", "prüf: PASS after round 1")]
     assert topic.titles == {"Quintet"}
 
 
-def test_a_fail_and_reviews_used_up_are_told(project: Project, topic: Topic) -> None:
+def test_a_fail_and_reviews_used_up_are_told(project: SimulatedProject, topic: Topic) -> None:
     project.stub.script[TESTER] = turns(FAIL)
     project.stub.script[PEER_ANALYST] = turns("REVIEW_RESULT: REVISE")
     assert project.run(MAX_ROUNDS="1", MAX_REVIEW_CYCLES="1").code == 1
@@ -113,7 +114,7 @@ def test_a_fail_and_reviews_used_up_are_told(project: Project, topic: Topic) -> 
     assert texts == ["prüf: FAIL after round 1", "prüf: the analyst phase goes on without approval after 1 review"]
 
 
-def test_a_question_and_the_stop_are_told_once_each(project: Project, topic: Topic) -> None:
+def test_a_question_and_the_stop_are_told_once_each(project: SimulatedProject, topic: Topic) -> None:
     project.stub.script[PROGRAMMER] = [Turn(PROGRAMMER_SUMMARY, asks=True)]
     assert project.run(RESPONSE_TIMEOUT="3").code == 1
     texts = [text for _, text in topic.messages]
@@ -122,12 +123,12 @@ def test_a_question_and_the_stop_are_told_once_each(project: Project, topic: Top
     assert any(text.startswith("prüf: stopped: programmer") for text in texts)
 
 
-def test_without_a_topic_nothing_is_sent(project: Project, topic: Topic) -> None:
+def test_without_a_topic_nothing_is_sent(project: SimulatedProject, topic: Topic) -> None:
     assert project.run(NTFY_TOPIC=None).code == 0
     assert topic.messages == []
 
 
-def test_a_failing_topic_is_only_a_warning(project: Project, topic: Topic) -> None:
+def test_a_failing_topic_is_only_a_warning(project: SimulatedProject, topic: Topic) -> None:
     topic.answer = 403
     done = project.run()
     assert done.code == 0
@@ -135,7 +136,7 @@ def test_a_failing_topic_is_only_a_warning(project: Project, topic: Topic) -> No
     assert "Traceback" not in done.text
 
 
-def test_a_topic_that_is_not_there_is_only_a_warning(project: Project) -> None:
+def test_a_topic_that_is_not_there_is_only_a_warning(project: SimulatedProject) -> None:
     done = project.run(NTFY_URL="http://127.0.0.1:9")
     assert done.code == 0
     assert "warning: notification not sent" in done.out

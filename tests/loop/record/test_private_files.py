@@ -8,15 +8,16 @@ from pathlib import Path
 import pytest
 
 from quintet.roles import ANALYST, TESTER
-from tests.stub.project import Project, project_in, smooth, turns
+from tests.stub.project import smooth, turns
 from tests.stub.replies import PASS
 from tests.stub.server import Turn
+from tests.stub.simulated import SimulatedProject, simulated_project
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
+def project(tmp_path: Path) -> Iterator[SimulatedProject]:
     before = os.umask(0o022)
-    with project_in(tmp_path) as made:
+    with simulated_project(tmp_path) as made:
         yield made
     os.umask(before)
 
@@ -27,7 +28,7 @@ def open_to_others(folder: Path) -> list[str]:
     return [str(path.relative_to(folder.parent)) for path in paths if stat.S_IMODE(path.lstat().st_mode) & 0o077]
 
 
-def test_all_that_a_run_leaves_is_private(project: Project) -> None:
+def test_all_that_a_run_leaves_is_private(project: SimulatedProject) -> None:
     late = project.response_file(ANALYST)
     project.stub.script = smooth() | {TESTER: turns(PASS, act=lambda: late.write_text("late"))}
     done = project.run(VERIFY_CMD="echo checked")
@@ -39,7 +40,7 @@ def test_all_that_a_run_leaves_is_private(project: Project) -> None:
     assert open_to_others(project.wd / ".tmp") == []
 
 
-def test_what_an_earlier_release_has_left_open_is_closed(project: Project) -> None:
+def test_what_an_earlier_release_has_left_open_is_closed(project: SimulatedProject) -> None:
     project.saved_run()
     for folder in (project.archive / "prompts", project.wd / ".tmp" / "agent-responses"):
         folder.mkdir(parents=True)
@@ -51,7 +52,9 @@ def test_what_an_earlier_release_has_left_open_is_closed(project: Project) -> No
     assert open_to_others(project.wd / ".tmp") == []
 
 
-def test_a_state_file_elsewhere_is_private_and_its_folder_is_left_alone(project: Project, tmp_path: Path) -> None:
+def test_a_state_file_elsewhere_is_private_and_its_folder_is_left_alone(
+    project: SimulatedProject, tmp_path: Path
+) -> None:
     for place in (tmp_path / "theirs", project.wd / "build"):
         place.mkdir()
         state = place / "state.json"
@@ -61,7 +64,9 @@ def test_a_state_file_elsewhere_is_private_and_its_folder_is_left_alone(project:
 
 
 @pytest.mark.parametrize("name", [".tmp", ".tmp/agent-responses"])
-def test_a_folder_that_is_a_link_stops_a_run_before_it_begins(project: Project, tmp_path: Path, name: str) -> None:
+def test_a_folder_that_is_a_link_stops_a_run_before_it_begins(
+    project: SimulatedProject, tmp_path: Path, name: str
+) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     place = project.wd / name
@@ -77,7 +82,7 @@ def test_a_folder_that_is_a_link_stops_a_run_before_it_begins(project: Project, 
 
 
 @pytest.mark.parametrize("what", ["prompts", "journal.jsonl"])
-def test_a_link_in_the_archive_is_never_written_through(project: Project, tmp_path: Path, what: str) -> None:
+def test_a_link_in_the_archive_is_never_written_through(project: SimulatedProject, tmp_path: Path, what: str) -> None:
     """Made by an agent in the middle of its turn."""
     outside = tmp_path / "outside"
     outside.mkdir() if what == "prompts" else outside.write_text("theirs")
@@ -98,7 +103,7 @@ def test_a_link_in_the_archive_is_never_written_through(project: Project, tmp_pa
         assert outside.read_text() == "theirs"
 
 
-def test_a_state_file_that_is_a_link_is_replaced(project: Project, tmp_path: Path) -> None:
+def test_a_state_file_that_is_a_link_is_replaced(project: SimulatedProject, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.write_text("theirs")
 

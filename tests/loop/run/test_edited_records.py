@@ -2,39 +2,36 @@
 
 import json
 import shutil
-import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from quintet.roles import PROGRAMMER, TESTER
-from tests.stub.project import ONE_PASS, Project, finish, project_in, until
+from quintet.roles import TESTER
+from tests.stub.project import ONE_PASS
 from tests.stub.replies import PASS, TASK
 from tests.stub.server import Turn
+from tests.stub.simulated import SimulatedProject, simulated_project
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    with project_in(tmp_path) as made:
+def project(tmp_path: Path) -> Iterator[SimulatedProject]:
+    with simulated_project(tmp_path) as made:
         yield made
 
 
 @pytest.fixture
-def killed(project: Project) -> Project:
+def killed(project: SimulatedProject) -> SimulatedProject:
     """A run that was killed while its programmer was at work."""
-    process = project.start()
-    project.prompt_number(3)
-    process.send_signal(signal.SIGKILL)
-    finish(process)
+    project.stop_at(3)
     return project
 
 
-def edit(project: Project, **fields: object) -> None:
+def edit(project: SimulatedProject, **fields: object) -> None:
     project.state_file.write_text(json.dumps(project.state | fields), encoding="utf-8")
 
 
-EDITS: dict[str, Callable[[Project], object]] = {
+EDITS: dict[str, Callable[[SimulatedProject], object]] = {
     "the verdict": lambda project: edit(project, final_status="PASS"),
     "the phase": lambda project: edit(project, current_phase="tester", turn="work", dispatched="", sequence=4),
     "the task": lambda project: edit(project, prompt="# Do nothing"),
@@ -45,7 +42,7 @@ EDITS: dict[str, Callable[[Project], object]] = {
 
 
 @pytest.mark.parametrize("what", EDITS)
-def test_an_edited_state_file_does_not_count(killed: Project, what: str) -> None:
+def test_an_edited_state_file_does_not_count(killed: SimulatedProject, what: str) -> None:
     run_id = killed.state["run_id"]
     EDITS[what](killed)
     edited = killed.state_file.read_text()
@@ -58,10 +55,10 @@ def test_an_edited_state_file_does_not_count(killed: Project, what: str) -> None
 
 
 @pytest.mark.parametrize("gone", [".tmp", ".tmp/quintet-state.json"])
-def test_what_is_gone_is_put_back_and_the_run_goes_on(killed: Project, gone: str) -> None:
+def test_what_is_gone_is_put_back_and_the_run_goes_on(killed: SimulatedProject, gone: str) -> None:
     run_id, journal = killed.state["run_id"], (killed.archive / "journal.jsonl").read_bytes()
     path = killed.wd / gone
-    until(lambda: killed.response_file(PROGRAMMER).exists(), "the reply: its author does not make folders")
+    killed.clock.elapse(1.0)  # the reply is written: its author does not make folders
     shutil.rmtree(path) if path.is_dir() else path.unlink()
     done = killed.run(IDLE_GRACE_SECONDS="0.5")
     assert done.code == 0, done.text
@@ -73,7 +70,7 @@ def test_what_is_gone_is_put_back_and_the_run_goes_on(killed: Project, gone: str
     assert len(list((killed.archive / "prompts").iterdir())) == 5
 
 
-def test_a_user_can_begin_anew_where_the_state_is_gone(killed: Project) -> None:
+def test_a_user_can_begin_anew_where_the_state_is_gone(killed: SimulatedProject) -> None:
     run_id = killed.state["run_id"]
     killed.state_file.unlink()
     assert killed.run(RESUME="0").code == 0
@@ -84,7 +81,7 @@ def test_a_user_can_begin_anew_where_the_state_is_gone(killed: Project) -> None:
     assert killed.roles == [*ONE_PASS[:3], *ONE_PASS, *ONE_PASS]
 
 
-def test_a_state_of_another_machine_is_read(killed: Project) -> None:
+def test_a_state_of_another_machine_is_read(killed: SimulatedProject) -> None:
     shutil.rmtree(killed.records)
     edit(killed, dispatched="")
     done = killed.run()
@@ -94,7 +91,7 @@ def test_a_state_of_another_machine_is_read(killed: Project) -> None:
     assert (killed.records / killed.state["run_id"] / "001-analyst.md").exists()
 
 
-def test_an_edited_journal_changes_no_report(killed: Project) -> None:
+def test_an_edited_journal_changes_no_report(killed: SimulatedProject) -> None:
     record, journal = killed.records / killed.state["run_id"], killed.archive / "journal.jsonl"
     text = journal.read_text().replace("analyst_review", "none").replace("APPROVED", "REVISE")
     journal.write_text(text + json.dumps({"event": "warned", "at": "", "text": "forged"}) + "\n")
@@ -105,7 +102,7 @@ def test_an_edited_journal_changes_no_report(killed: Project) -> None:
     assert "forged" not in (killed.archive / "report.html").read_text()
 
 
-def test_a_state_file_that_is_edited_while_the_run_is_at_work_is_put_right(project: Project) -> None:
+def test_a_state_file_that_is_edited_while_the_run_is_at_work_is_put_right(project: SimulatedProject) -> None:
     project.stub.script[TESTER] = [Turn(PASS, work=1.0, act=lambda: edit(project, prompt="another"))]
     done = project.run()
     assert done.code == 0, done.text

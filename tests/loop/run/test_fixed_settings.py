@@ -10,32 +10,30 @@ from typing import Any
 import pytest
 
 from quintet.config.load import Kept, load_settings, settings_as_json, settings_to_keep
-from tests.stub.project import ONE_PASS, Project, finish, project_in
+from tests.stub.project import ONE_PASS
+from tests.stub.simulated import SimulatedProject, simulated_project
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    with project_in(tmp_path) as made:
+def project(tmp_path: Path) -> Iterator[SimulatedProject]:
+    with simulated_project(tmp_path) as made:
         yield made
 
 
-def configure(project: Project, **values: object) -> None:
+def configure(project: SimulatedProject, **values: object) -> None:
     (project.wd / "quintet.json").write_text(json.dumps(values), encoding="utf-8")
 
 
-def killed(project: Project, **settings: Any) -> None:
+def killed(project: SimulatedProject, **settings: Any) -> None:
     """Kill a run while its programmer is at work."""
-    process = project.start(**settings)
-    project.prompt_number(3)
-    process.send_signal(signal.SIGKILL)
-    finish(process)
+    project.stop_at(3, **settings)
 
 
 def words(text: str) -> str:
     return " ".join(text.split())
 
 
-def test_an_edited_config_file_counts_from_the_next_run_on(project: Project) -> None:
+def test_an_edited_config_file_counts_from_the_next_run_on(project: SimulatedProject) -> None:
     configure(project, verify_cmd="echo honest > verified")
     killed(project)
     configure(project, verify_cmd="true", limits={"max_rounds": 1})
@@ -52,7 +50,9 @@ def test_an_edited_config_file_counts_from_the_next_run_on(project: Project) -> 
 
 
 @pytest.mark.parametrize("more", [{"state_file": "other.json"}, {"resume": False}], ids=["state file", "resume"])
-def test_a_config_file_cannot_make_a_new_run_of_one_that_goes_on(project: Project, more: dict[str, object]) -> None:
+def test_a_config_file_cannot_make_a_new_run_of_one_that_goes_on(
+    project: SimulatedProject, more: dict[str, object]
+) -> None:
     configure(project, verify_cmd="echo honest > verified")
     killed(project)
     configure(project, verify_cmd="true", **more)
@@ -63,7 +63,7 @@ def test_a_config_file_cannot_make_a_new_run_of_one_that_goes_on(project: Projec
     assert (project.wd / "verified").exists()
 
 
-def test_agents_of_the_users_own_are_kept_with_their_variables(project: Project) -> None:
+def test_agents_of_the_users_own_are_kept_with_their_variables(project: SimulatedProject) -> None:
     configure(project, providers={"mine": {"command": ["x"], "env": {"KEY": "k3pt"}}})
     killed(project)
     configure(project, providers={"mine": {"command": ["x"], "env": {"KEY": "s3cret"}}})
@@ -75,14 +75,14 @@ def test_agents_of_the_users_own_are_kept_with_their_variables(project: Project)
     assert not [text for text in kept if "k3pt" in text]
 
 
-def test_a_config_file_that_always_begins_a_new_run_still_does(project: Project) -> None:
+def test_a_config_file_that_always_begins_a_new_run_still_does(project: SimulatedProject) -> None:
     configure(project, resume=False)
     killed(project)
     assert project.run().code == 0
     assert project.roles == [*ONE_PASS[:3], *ONE_PASS]
 
 
-def test_a_setting_that_had_no_value_gets_none_from_an_edited_file(project: Project) -> None:
+def test_a_setting_that_had_no_value_gets_none_from_an_edited_file(project: SimulatedProject) -> None:
     killed(project)
     configure(project, prices={"codex": {"input": 1, "cached": 1, "output": 1}})
     done = project.run()
@@ -91,7 +91,7 @@ def test_a_setting_that_had_no_value_gets_none_from_an_edited_file(project: Proj
 
 
 @pytest.mark.parametrize("harm", ["removed", "emptied"])
-def test_a_config_file_that_is_gone_does_not_take_its_settings_along(project: Project, harm: str) -> None:
+def test_a_config_file_that_is_gone_does_not_take_its_settings_along(project: SimulatedProject, harm: str) -> None:
     configure(project, verify_cmd="echo honest > verified")
     killed(project)
     (project.wd / "quintet.json").unlink() if harm == "removed" else configure(project)
@@ -101,21 +101,18 @@ def test_a_config_file_that_is_gone_does_not_take_its_settings_along(project: Pr
     assert (project.wd / "verified").exists()
 
 
-def test_reload_takes_the_file_as_it_is_and_keeps_it(project: Project) -> None:
+def test_reload_takes_the_file_as_it_is_and_keeps_it(project: SimulatedProject) -> None:
     configure(project, verify_cmd="echo old > verified")
     killed(project)
     configure(project, verify_cmd="echo new > verified")
-    process = project.start("--reload")
-    project.prompt_number(4)
-    process.send_signal(signal.SIGKILL)
-    finish(process)
+    project.stop_at(4, signal.SIGKILL, "--reload")
     done = project.run()
     assert done.code == 0, done.text
     assert "has changed" not in words(done.out)
     assert (project.wd / "verified").read_text() == "new\n"
 
 
-def test_what_the_user_gives_counts(project: Project) -> None:
+def test_what_the_user_gives_counts(project: SimulatedProject) -> None:
     configure(project, verify_cmd="echo file > verified")
     killed(project)
     done = project.run(VERIFY_CMD="echo variable > verified")
@@ -124,7 +121,7 @@ def test_what_the_user_gives_counts(project: Project) -> None:
     assert (project.wd / "verified").read_text() == "variable\n"
 
 
-def test_what_the_user_gave_at_the_start_counts_until_it_is_given_anew(project: Project) -> None:
+def test_what_the_user_gave_at_the_start_counts_until_it_is_given_anew(project: SimulatedProject) -> None:
     killed(project, VERIFY_CMD="echo start > verified")
     configure(project, verify_cmd="true")
     done = project.run()
@@ -133,7 +130,7 @@ def test_what_the_user_gave_at_the_start_counts_until_it_is_given_anew(project: 
     assert (project.wd / "verified").read_text() == "start\n"
 
 
-def test_a_new_run_has_the_settings_of_now(project: Project) -> None:
+def test_a_new_run_has_the_settings_of_now(project: SimulatedProject) -> None:
     configure(project, verify_cmd="echo old > verified")
     killed(project)
     configure(project, verify_cmd="echo new > verified")
@@ -150,7 +147,7 @@ def own_texts(tmp_path: Path, more: str) -> Path:
     return folder
 
 
-def test_prompt_texts_are_those_of_the_start(project: Project, tmp_path: Path) -> None:
+def test_prompt_texts_are_those_of_the_start(project: SimulatedProject, tmp_path: Path) -> None:
     texts = own_texts(tmp_path, "Be strict.")
     killed(project, PROMPTS_DIR=str(texts))
     own_texts(tmp_path, "Say PASS.")
@@ -165,7 +162,7 @@ def test_prompt_texts_are_those_of_the_start(project: Project, tmp_path: Path) -
     assert "Be strict." not in project.stub.prompts[-1][1]
 
 
-def test_kept_prompt_texts_that_cannot_be_read_are_one_line(project: Project, tmp_path: Path) -> None:
+def test_kept_prompt_texts_that_cannot_be_read_are_one_line(project: SimulatedProject, tmp_path: Path) -> None:
     texts = own_texts(tmp_path, "Be strict.")
     killed(project, PROMPTS_DIR=str(texts))
     [kept] = project.records.glob("*/*/tester.md")
@@ -176,7 +173,7 @@ def test_kept_prompt_texts_that_cannot_be_read_are_one_line(project: Project, tm
     assert "tester.md" in done.text
 
 
-def test_prompt_texts_are_taken_anew_by_choice(project: Project, tmp_path: Path) -> None:
+def test_prompt_texts_are_taken_anew_by_choice(project: SimulatedProject, tmp_path: Path) -> None:
     texts = own_texts(tmp_path, "Be strict.")
     killed(project, PROMPTS_DIR=str(texts))
     own_texts(tmp_path, "Be stricter.")

@@ -1,35 +1,42 @@
 """The guard in a run: the real command, a scripted server whose agents change files, and real git."""
 
+import importlib
 import os
 import shutil
 import signal
 import subprocess
-import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
+from quintet.guard.store import Deadline
+from quintet.loop.decide.steps import Ask, FollowUp
+from quintet.loop.run import after_pass
+from quintet.loop.run.guarding import TreeGuard
 from quintet.roles import ANALYST, PEER_PROGRAMMER, PROGRAMMER, TESTER, Role
 from tests.stub.preloaded import run
-from tests.stub.project import DEADLINE, ONE_PASS, Project, finish, killed, project_in, until
+from tests.stub.project import ONE_PASS
 from tests.stub.replies import PASS, SMOOTH
 from tests.stub.server import Turn
+from tests.stub.simulated import KILLED, SimulatedProject, kill, simulated_project
 
 CODE = "code\n"
 
 
-def git(project: Project, *words: str) -> str:
+def git(project: SimulatedProject, *words: str) -> str:
     env = {"PATH": project.env["PATH"], "HOME": str(project.home), "GIT_CONFIG_NOSYSTEM": "1"}
     done = subprocess.run(["git", *words], cwd=project.wd, env=env, capture_output=True, text=True, check=True)
     return done.stdout.strip()
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
+def project(tmp_path: Path) -> Iterator[SimulatedProject]:
     """A repository with one commit, and a change of the user's own that is not committed."""
-    with project_in(tmp_path) as made:
+    with simulated_project(tmp_path) as made:
         (made.home / "gitconfig").write_text("[user]\nname = T\nemail = t@localhost\n")
         (made.home / ".gitconfig").symlink_to("gitconfig")
         git(made, "init", "--quiet")
@@ -50,11 +57,11 @@ def acting(reply: str, *acts: Callable[[], object]) -> list[Turn]:
 def nothing() -> None: ...
 
 
-def edit(project: Project, name: str = "main.c", text: str = "mended\n") -> Callable[[], object]:
+def edit(project: SimulatedProject, name: str = "main.c", text: str = "mended\n") -> Callable[[], object]:
     return lambda: (project.wd / name).write_text(text)
 
 
-def tree(project: Project) -> dict[str, str]:
+def tree(project: SimulatedProject) -> dict[str, str]:
     return {path.name: path.read_text() for path in project.wd.iterdir() if path.is_file()}
 
 
@@ -62,7 +69,7 @@ def paths(event: dict[str, Any]) -> list[str]:
     return [f"{path['change']} {path['path']}" for path in event["paths"]]
 
 
-def test_a_tester_that_mends_the_code_is_asked_again_and_its_edit_is_gone(project: Project) -> None:
+def test_a_tester_that_mends_the_code_is_asked_again_and_its_edit_is_gone(project: SimulatedProject) -> None:
     before = tree(project)
     project.stub.script[TESTER] = acting(PASS, edit(project), nothing)
     done = project.run()
@@ -78,7 +85,7 @@ def test_a_tester_that_mends_the_code_is_asked_again_and_its_edit_is_gone(projec
     assert project.state["undone"] == {}
 
 
-def test_a_tester_that_does_it_twice_fails(project: Project) -> None:
+def test_a_tester_that_does_it_twice_fails(project: SimulatedProject) -> None:
     project.stub.script[TESTER] = acting(PASS, edit(project))
     assert project.run(MAX_ROUNDS="1").code == 1
     assert tree(project)["main.c"] == CODE
@@ -86,14 +93,14 @@ def test_a_tester_that_does_it_twice_fails(project: Project) -> None:
     assert project.events("test_judged")[-1]["verdict"] == "FAIL"
 
 
-def test_a_reviewers_edit_is_undone_and_its_approval_does_not_count(project: Project) -> None:
+def test_a_reviewers_edit_is_undone_and_its_approval_does_not_count(project: SimulatedProject) -> None:
     project.stub.script[PEER_PROGRAMMER] = acting(SMOOTH[PEER_PROGRAMMER][0], edit(project), nothing)
     assert project.run().code == 0
     assert project.roles == [*ONE_PASS[:4], "peer_programmer", "tester"]
     assert tree(project)["main.c"] == CODE
 
 
-def test_new_files_of_a_tester_go_and_its_verdict_stands(project: Project) -> None:
+def test_new_files_of_a_tester_go_and_its_verdict_stands(project: SimulatedProject) -> None:
     project.stub.script[TESTER] = acting(PASS, edit(project, "out.txt"))
     assert project.run().code == 0
     assert project.roles == ONE_PASS
@@ -102,7 +109,7 @@ def test_new_files_of_a_tester_go_and_its_verdict_stands(project: Project) -> No
     assert "out.txt" not in tree(project)
 
 
-def test_the_analyst_writes_only_the_specification(project: Project) -> None:
+def test_the_analyst_writes_only_the_specification(project: SimulatedProject) -> None:
     def act() -> None:
         (project.wd / "openspec").mkdir()
         edit(project, "openspec/change.md")()
@@ -116,7 +123,7 @@ def test_the_analyst_writes_only_the_specification(project: Project) -> None:
     assert project.roles == ONE_PASS
 
 
-def test_the_programmer_changes_all_but_the_protected_files(project: Project) -> None:
+def test_the_programmer_changes_all_but_the_protected_files(project: SimulatedProject) -> None:
     def act() -> None:
         edit(project)()
         edit(project, "check.sh", "true\n")()
@@ -133,14 +140,14 @@ def test_the_programmer_changes_all_but_the_protected_files(project: Project) ->
     assert "- changed check.sh" in project.stub.prompts[3][1], "its reviewer is told"
 
 
-def test_what_everybody_may_change_is_left_alone(project: Project) -> None:
+def test_what_everybody_may_change_is_left_alone(project: SimulatedProject) -> None:
     project.stub.script[TESTER] = acting(PASS, edit(project, "main.c"))
     assert project.run(GUARD_ALLOW="*.c").code == 0
     assert project.events("guard_violation") == []
     assert tree(project)["main.c"] == "mended\n"
 
 
-def test_an_honest_run_tells_of_nothing(project: Project) -> None:
+def test_an_honest_run_tells_of_nothing(project: SimulatedProject) -> None:
     before = git(project, "status", "--porcelain")
     project.stub.script[PROGRAMMER] = acting(SMOOTH[PROGRAMMER][0], edit(project))
     project.stub.script[TESTER] = acting(PASS, edit(project, ".tmp/scratch"))
@@ -152,7 +159,7 @@ def test_an_honest_run_tells_of_nothing(project: Project) -> None:
     assert git(project, "status", "--porcelain").split("\n") == ["M main.c", f" {before}"]
 
 
-def test_report_tells_and_changes_nothing(project: Project) -> None:
+def test_report_tells_and_changes_nothing(project: SimulatedProject) -> None:
     project.stub.script[TESTER] = acting(PASS, edit(project))
     assert project.run(GUARD="report").code == 0
     assert project.roles == ONE_PASS
@@ -161,7 +168,7 @@ def test_report_tells_and_changes_nothing(project: Project) -> None:
     assert tree(project)["main.c"] == "mended\n"
 
 
-def test_off_looks_at_nothing(project: Project) -> None:
+def test_off_looks_at_nothing(project: SimulatedProject) -> None:
     project.stub.script[TESTER] = acting(PASS, edit(project))
     done = project.run(GUARD="off")
     assert done.code == 0
@@ -171,24 +178,24 @@ def test_off_looks_at_nothing(project: Project) -> None:
 
 
 def test_without_a_repository_the_run_goes_on_and_says_so_once(tmp_path: Path) -> None:
-    with project_in(tmp_path) as bare:
+    with simulated_project(tmp_path) as bare:
         done = bare.run()
         assert done.code == 0
         assert done.out.count("not guarded") == 1, done.out
         assert "the project is in no git repository" in done.out
 
 
-def test_a_project_that_is_too_large_is_not_guarded_and_says_so_once(project: Project, tmp_path: Path) -> None:
-    site = tmp_path / "site"
-    site.mkdir()
-    (site / "sitecustomize.py").write_text(
-        "from quintet.guard import store\n"
-        "class Over(store.Deadline):\n"
-        "    def __init__(self, seconds, room=None):\n        super().__init__(0.0)\n        self._seconds = seconds\n"
-        "import quintet.guard.scanning as scanning\nscanning.Deadline = Over\n"
-    )
+def test_a_project_that_is_too_large_is_not_guarded_and_says_so_once(
+    project: SimulatedProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Over(Deadline):
+        def __init__(self, seconds: float, room: Any = None) -> None:  # noqa: ARG002
+            super().__init__(0.0)
+            self._seconds = seconds
+
+    monkeypatch.setattr("quintet.guard.scanning.Deadline", Over)
     project.stub.script[TESTER] = acting(PASS, edit(project))
-    done = project.run(PYTHONPATH=str(site))
+    done = project.run()
     assert done.code == 0
     assert project.roles == ONE_PASS
     assert done.out.count("not guarded") == 1
@@ -196,17 +203,17 @@ def test_a_project_that_is_too_large_is_not_guarded_and_says_so_once(project: Pr
     assert not list(project.home.glob(".local/state/quintet/records/*/guard")), "half a copy is of no use"
 
 
-def test_what_the_state_file_is_called_is_no_change_of_a_role(project: Project) -> None:
+def test_what_the_state_file_is_called_is_no_change_of_a_role(project: SimulatedProject) -> None:
     done = project.run(STATE_FILE="state.json")
     assert done.code == 0
     assert "guard_violation" not in next(project.wd.glob(".tmp/*/journal.jsonl")).read_text()
 
 
-def snapshots(project: Project) -> Path:
+def snapshots(project: SimulatedProject) -> Path:
     return next(project.home.glob(".local/state/quintet/records/*/guard"))
 
 
-def test_snapshots_are_private_outside_the_project_and_gone_at_the_end(project: Project) -> None:
+def test_snapshots_are_private_outside_the_project_and_gone_at_the_end(project: SimulatedProject) -> None:
     seen: list[int] = []
     project.stub.script[TESTER] = acting(PASS, lambda: seen.append(snapshots(project).stat().st_mode & 0o777))
     git(project, "checkout", "--quiet", "mine.txt")
@@ -215,7 +222,7 @@ def test_snapshots_are_private_outside_the_project_and_gone_at_the_end(project: 
     assert not list(project.home.glob(".local/state/quintet/records/*/guard"))
 
 
-def test_what_an_undo_leaves_in_the_store_is_private_too(project: Project) -> None:
+def test_what_an_undo_leaves_in_the_store_is_private_too(project: SimulatedProject) -> None:
     project.stub.script[TESTER] = acting(PASS, edit(project), nothing)
     assert project.run().code == 0
     store = snapshots(project)
@@ -228,40 +235,38 @@ def test_what_an_undo_leaves_in_the_store_is_private_too(project: Project) -> No
 # -- between two turns
 
 
-def meddling(tmp_path: Path, method: str, role: Role, deed: str) -> dict[str, Any]:
-    """Settings of a run in which something happens when a method of the guard is called for a role."""
-    site = tmp_path / "site"
-    site.mkdir()
-    (site / "sitecustomize.py").write_text(
-        "import os\nfrom pathlib import Path\n"
-        "from quintet.loop.run.guarding import TreeGuard\n"
-        f"real = TreeGuard.{method}\n"
-        "def meddle(self, step):\n"
-        "    found = real(self, step)\n"
-        f"    if step.role.name == {role.name!r}:\n        {deed}\n"
-        "    return found\n"
-        f"TreeGuard.{method} = meddle\n"
-    )
-    return {"PYTHONPATH": str(site)}
+@contextmanager
+def meddling(method: str, role: Role, deed: Callable[[], object]) -> Iterator[None]:
+    """Let something happen when a method of the guard has been called for a role."""
+    real = getattr(TreeGuard, method)
+
+    def meddle(self: TreeGuard, step: Ask) -> object:
+        found = real(self, step)
+        if step.role is role:
+            deed()
+        return found
+
+    with mock.patch.object(TreeGuard, method, meddle):
+        yield
 
 
-def test_what_changes_between_two_turns_counts_as_done_in_the_second(project: Project, tmp_path: Path) -> None:
-    late = f"Path({str(project.wd / 'main.c')!r}).write_text('late')"
+def test_what_changes_between_two_turns_counts_as_done_in_the_second(project: SimulatedProject) -> None:
     project.stub.script[PROGRAMMER] = acting(SMOOTH[PROGRAMMER][0], edit(project))
-    assert project.run(**meddling(tmp_path, "done", PROGRAMMER, late)).code == 0
+    with meddling("done", PROGRAMMER, edit(project, text="late")):
+        assert project.run().code == 0
     assert tree(project)["main.c"] == "mended\n", "what the programmer has done stays"
     event = project.events("guard_violation")[0]
     assert (event["role"], paths(event)) == ("peer_programmer", ["changed main.c"])
 
 
-def test_after_an_undo_the_next_turn_begins_with_what_was_put_back(project: Project) -> None:
+def test_after_an_undo_the_next_turn_begins_with_what_was_put_back(project: SimulatedProject) -> None:
     project.stub.script[TESTER] = acting(PASS, edit(project), nothing)
     assert project.run().code == 0
     assert tree(project)["main.c"] == CODE
     assert len(project.events("guard_violation")) == 1, "nobody is told of the undo"
 
 
-def test_a_new_ignore_rule_of_the_programmer_holds_in_the_next_turn(project: Project) -> None:
+def test_a_new_ignore_rule_of_the_programmer_holds_in_the_next_turn(project: SimulatedProject) -> None:
     project.stub.script[PROGRAMMER] = acting(SMOOTH[PROGRAMMER][0], edit(project, ".gitignore", "*.log\n"))
     project.stub.script[PEER_PROGRAMMER] = acting(SMOOTH[PEER_PROGRAMMER][0], edit(project, "out.log"))
     assert project.run().code == 0
@@ -269,7 +274,7 @@ def test_a_new_ignore_rule_of_the_programmer_holds_in_the_next_turn(project: Pro
     assert "out.log" in tree(project)
 
 
-def test_what_a_check_writes_before_the_next_turn_is_nobodys_change(project: Project) -> None:
+def test_what_a_check_writes_before_the_next_turn_is_nobodys_change(project: SimulatedProject) -> None:
     done = project.run(VERIFY_CMD="echo built >> built.txt", VERIFY_FIRST="1", RED_FIRST="off")
     assert done.code == 0, done.text
     assert project.events("guard_violation") == []
@@ -277,11 +282,12 @@ def test_what_a_check_writes_before_the_next_turn_is_nobodys_change(project: Pro
 
 
 @pytest.mark.parametrize(("method", "role"), [("done", PROGRAMMER), ("before", PEER_PROGRAMMER)])
-def test_a_kill_between_two_turns_blames_nobody(project: Project, tmp_path: Path, method: str, role: Role) -> None:
+def test_a_kill_between_two_turns_blames_nobody(project: SimulatedProject, method: str, role: Role) -> None:
     """The snapshot of the second turn is not there yet, or it is."""
     project.stub.script[PROGRAMMER] = acting(SMOOTH[PROGRAMMER][0], edit(project))
     project.stub.script[PEER_PROGRAMMER] = acting(SMOOTH[PEER_PROGRAMMER][0], edit(project, "mine.txt"), nothing)
-    killed(project.start(**meddling(tmp_path, method, role, "os.kill(os.getpid(), 9)")))
+    with meddling(method, role, kill):
+        assert project.run().code == KILLED
     done = project.run()
     assert done.code == 0, done.text
     assert tree(project)["main.c"] == "mended\n"
@@ -293,26 +299,16 @@ def test_a_kill_between_two_turns_blames_nobody(project: Project, tmp_path: Path
 # -- kills
 
 
-def kill_in(project: Project, role: Role, number: int, act: Callable[[], object]) -> None:
+def kill_in(project: SimulatedProject, role: Role, number: int, act: Callable[[], object]) -> None:
     """Start a run, and kill it while a role is at work that has done something."""
-    reply = project.stub.script[role]
-    hold: list[bool] = []
-
-    def acts() -> None:
-        act()
-        hold.append(True)
-        until(lambda: len(hold) == 2, "the kill")
-
-    project.stub.script[role] = [Turn(PASS if role is TESTER else SMOOTH[role][0], work=0.03, act=acts), *reply]
-    process = project.start()
-    until(lambda: hold, "the turn")
+    acted: list[object] = []
+    first = Turn(SMOOTH[role][0], rest_after=1.0, act=lambda: acted.append(act()))
+    project.stub.script[role] = [first, *project.stub.script[role]]
+    project.stop_when(lambda: acted, signal.SIGKILL)
     assert len(project.stub.prompts) == number
-    process.kill()
-    killed(process)
-    hold.append(False)
 
 
-def test_a_run_that_is_killed_in_a_turn_compares_with_the_snapshot_of_that_turn(project: Project) -> None:
+def test_a_run_that_is_killed_in_a_turn_compares_with_the_snapshot_of_that_turn(project: SimulatedProject) -> None:
     kill_in(project, TESTER, 5, edit(project))
     done = project.run()
     assert done.code == 0, done.text
@@ -322,7 +318,7 @@ def test_a_run_that_is_killed_in_a_turn_compares_with_the_snapshot_of_that_turn(
     assert project.roles == [*ONE_PASS, "tester"], "its PASS does not count"
 
 
-def test_what_the_user_edits_of_the_runs_own_files_between_two_starts_stays(project: Project) -> None:
+def test_what_the_user_edits_of_the_runs_own_files_between_two_starts_stays(project: SimulatedProject) -> None:
     kill_in(project, TESTER, 5, edit(project))
     edit(project, "quintet.json", "{}\n")()
     assert project.run().code == 0
@@ -332,20 +328,9 @@ def test_what_the_user_edits_of_the_runs_own_files_between_two_starts_stays(proj
     assert [path["path"] for path in event["outside"]] == ["quintet.json"]
 
 
-def test_what_has_changed_since_a_stop_is_told_and_kept(project: Project) -> None:
-    started, go = threading.Event(), threading.Event()
-
-    def wait() -> None:
-        started.set()
-        go.wait(30)
-
-    project.stub.script[PROGRAMMER] = acting(SMOOTH[PROGRAMMER][0], wait)
-    process = project.start()
-    assert started.wait(30)
-    process.terminate()
-    assert finish(process).code == 143
+def test_what_has_changed_since_a_stop_is_told_and_kept(project: SimulatedProject) -> None:
+    project.stop_at(3, signal.SIGTERM)
     edit(project, "main.c", "by the user\n")()
-    go.set()
     done = project.run()
     assert done.code == 0, done.text
     assert "changed since the run was stopped: changed main.c; kept as 003-resumed.patch" in done.out
@@ -355,17 +340,19 @@ def test_what_has_changed_since_a_stop_is_told_and_kept(project: Project) -> Non
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
-def test_a_check_that_goes_on_later_sees_the_project_as_it_was_judged(project: Project, end: signal.Signals) -> None:
+def test_a_check_that_goes_on_later_sees_the_project_as_it_was_judged(
+    project: SimulatedProject, end: signal.Signals
+) -> None:
     """Whoever ends the run while it checks a PASS, and makes the check succeed, has gained nothing."""
-    waits = "sh check.sh || test -e .tmp/again || { echo $$ > .tmp/again; exec sleep 60; }; sh check.sh"
-    process = project.start(VERIFY_CMD=waits, RED_FIRST="off", MAX_ROUNDS="1")
-    until(lambda: (project.wd / ".tmp/again").is_file() and (project.wd / ".tmp/again").read_text(), "the check")
-    process.send_signal(end)
-    process.communicate(timeout=DEADLINE)
-    if end is signal.SIGKILL:
-        os.kill(int((project.wd / ".tmp/again").read_text()), end)
+    settings = {"VERIFY_CMD": "sh check.sh", "RED_FIRST": "off", "MAX_ROUNDS": "1"}
+
+    def stop(*_: object) -> None:
+        kill() if end is signal.SIGKILL else os.kill(os.getpid(), end)
+
+    with mock.patch("quintet.loop.run.driver.run_checks", stop):
+        assert project.run(**settings).code == (KILLED if end is signal.SIGKILL else 143)
     edit(project, "check.sh", "exit 0\n")()
-    done = project.run(VERIFY_CMD=waits, RED_FIRST="off", MAX_ROUNDS="1")
+    done = project.run(**settings)
     assert done.code == 1, done.text
     assert tree(project)["check.sh"] == "exit 1\n"
     assert "undone before the checks run on: changed check.sh; kept as 006-checks-undone.patch" in done.text
@@ -373,35 +360,32 @@ def test_a_check_that_goes_on_later_sees_the_project_as_it_was_judged(project: P
     assert project.roles == list(ONE_PASS), "no agent is asked twice"
 
 
-def test_what_quintet_itself_has_committed_is_nobodys_change(project: Project, tmp_path: Path) -> None:
+def test_what_quintet_itself_has_committed_is_nobodys_change(project: SimulatedProject) -> None:
     """The process dies when the commit after the PASS is made, and nobody has written that down yet."""
-    where = (
-        "from quintet.loop.run import after_pass\nreal = after_pass.carry_out\n"
-        "after_pass.carry_out = lambda step, *rest: (real(step, *rest), die() if step.mark else None)[0]"
-    )
-    dying(project, tmp_path, where, POST_GIT_COMMIT="1")
+    real = after_pass.carry_out
+
+    def carry_out(step: FollowUp, *rest: Any) -> object:
+        done = real(step, *rest)
+        return kill() if step.mark else done
+
+    with mock.patch.object(after_pass, "carry_out", carry_out):
+        assert project.run(POST_GIT_COMMIT="1").code == KILLED
     assert git(project, "rev-list", "--count", "HEAD") == "2"
     done = project.run(POST_GIT_COMMIT="1")
     assert done.code == 0, done.text
     assert "changed since" not in done.out
 
 
-def dying(project: Project, tmp_path: Path, where: str, **settings: Any) -> None:
+def dying(project: SimulatedProject, place: str) -> None:
     """Start a run that dies when the guard comes to a certain place."""
-    site = tmp_path / "site"
-    site.mkdir()
-    (site / "sitecustomize.py").write_text(
-        "import os, sys\n"
-        "def die(*a, **k):\n    os.kill(os.getpid(), 9)\n"
-        "from quintet.guard import archive\n"
-        "import quintet.guard.undo\nundo = sys.modules['quintet.guard.undo']\n" + where + "\n"
-    )
-    killed(project.start(**settings, PYTHONPATH=str(site)))
+    module, _, name = place.partition(".")
+    with mock.patch.object(importlib.import_module(f"quintet.guard.{module}"), name, kill):
+        assert project.run().code == KILLED
 
 
-def test_a_new_run_completes_what_a_killed_one_was_undoing(project: Project, tmp_path: Path) -> None:
+def test_a_new_run_completes_what_a_killed_one_was_undoing(project: SimulatedProject) -> None:
     project.stub.script[TESTER] = acting(PASS, edit(project), nothing)
-    dying(project, tmp_path, "undo._carry_out = die")
+    dying(project, "undo._carry_out")
     assert tree(project)["main.c"] == "mended\n"
     done = project.run(RESUME="0")
     assert done.code == 0
@@ -409,7 +393,7 @@ def test_a_new_run_completes_what_a_killed_one_was_undoing(project: Project, tmp
     assert tree(project)["main.c"] == CODE
 
 
-def test_an_agent_that_deletes_the_snapshots_is_caught_all_the_same(project: Project) -> None:
+def test_an_agent_that_deletes_the_snapshots_is_caught_all_the_same(project: SimulatedProject) -> None:
     def act() -> None:
         shutil.rmtree(snapshots(project))
         edit(project)()
@@ -424,12 +408,12 @@ def test_an_agent_that_deletes_the_snapshots_is_caught_all_the_same(project: Pro
 # -- what was not committed before the run
 
 
-def restore(project: Project) -> tuple[int, str]:
+def restore(project: SimulatedProject) -> tuple[int, str]:
     done = run(["restore"], project.env, project.wd)
     return done.returncode, done.stdout + done.stderr
 
 
-def test_what_was_not_committed_before_a_run_can_be_brought_back(project: Project) -> None:
+def test_what_was_not_committed_before_a_run_can_be_brought_back(project: SimulatedProject) -> None:
     before, head = tree(project), git(project, "rev-parse", "HEAD")
 
     def act() -> None:
@@ -451,7 +435,7 @@ def test_what_was_not_committed_before_a_run_can_be_brought_back(project: Projec
     assert restore(project) == (0, f"Nothing has changed since the run {project.archive.name} began.\n")
 
 
-def test_a_clean_project_needs_nothing_kept(project: Project) -> None:
+def test_a_clean_project_needs_nothing_kept(project: SimulatedProject) -> None:
     git(project, "checkout", "--quiet", "mine.txt")
     assert "is kept as it is now" not in project.run().out
     code, said = restore(project)
@@ -459,17 +443,11 @@ def test_a_clean_project_needs_nothing_kept(project: Project) -> None:
     assert "it began without uncommitted changes" in said
 
 
-@pytest.mark.parametrize("moment", ["keep", "_carry_out", "os.sync"])
-def test_a_kill_in_the_middle_of_an_undo_hides_nothing(project: Project, moment: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", ["archive.keep", "undo._carry_out"])
+def test_a_kill_in_the_middle_of_an_undo_hides_nothing(project: SimulatedProject, place: str) -> None:
     """The process dies when the guard comes to a certain place; the next start finishes the undo."""
     project.stub.script[TESTER] = acting(PASS, edit(project), nothing)
-    places = {
-        "keep": "archive.keep = die",
-        "_carry_out": "undo._carry_out = die",
-        "os.sync": "undo.os = type('Os', (), {'__getattr__': lambda self, name: "
-        "die if name == 'sync' else getattr(os, name)})()",
-    }
-    dying(project, tmp_path, places[moment])
+    dying(project, place)
     assert project.state["dispatched"] == "1-1-tester"
     done = project.run()
     assert done.code == 0, done.text
@@ -480,7 +458,7 @@ def test_a_kill_in_the_middle_of_an_undo_hides_nothing(project: Project, moment:
     assert project.roles == [*ONE_PASS, "tester"], "its PASS does not count, although nothing was left to undo"
 
 
-def test_a_snapshot_is_found_that_has_lost_its_new_name(project: Project) -> None:
+def test_a_snapshot_is_found_that_has_lost_its_new_name(project: SimulatedProject) -> None:
     """A power failure may bring back the name that a file had before: here that of the turn before."""
     kill_in(project, PEER_PROGRAMMER, 4, edit(project))
     (snapshot,) = snapshots(project).glob("turn-*.json")
@@ -492,7 +470,7 @@ def test_a_snapshot_is_found_that_has_lost_its_new_name(project: Project) -> Non
     assert tree(project)["main.c"] == CODE
 
 
-def test_turns_that_change_nothing_share_one_snapshot(project: Project) -> None:
+def test_turns_that_change_nothing_share_one_snapshot(project: SimulatedProject) -> None:
     seen: list[tuple[str, int]] = []
 
     def look() -> None:
@@ -510,7 +488,7 @@ def test_turns_that_change_nothing_share_one_snapshot(project: Project) -> None:
 @pytest.mark.parametrize(
     "names", [["turn-*.json"], ["turn-*.json", "contents"], ["turn-*.json", "contents", "table-*"]]
 )
-def test_damaged_snapshots_do_not_switch_the_guard_off(project: Project, names: list[str]) -> None:
+def test_damaged_snapshots_do_not_switch_the_guard_off(project: SimulatedProject, names: list[str]) -> None:
     kill_in(project, TESTER, 5, edit(project))
     for name in names:
         for path in snapshots(project).glob(name):
@@ -523,7 +501,7 @@ def test_damaged_snapshots_do_not_switch_the_guard_off(project: Project, names: 
     assert "are not guarded" not in done.text
 
 
-def test_an_agent_that_damages_the_snapshots_is_guarded_in_later_turns_too(project: Project) -> None:
+def test_an_agent_that_damages_the_snapshots_is_guarded_in_later_turns_too(project: SimulatedProject) -> None:
     def damage() -> None:
         for path in snapshots(project).iterdir():
             if path.is_file():

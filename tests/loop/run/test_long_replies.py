@@ -14,6 +14,7 @@ from quintet.roles import PEER_PROGRAMMER, PROGRAMMER, TESTER
 from tests.loop.runs import approval
 from tests.stub.project import Project, project_in
 from tests.stub.server import Turn
+from tests.stub.simulated import SimulatedProject, simulated_project
 
 LOG = b"one of the many lines of a log\n"
 MEGABYTE = 1_000_000
@@ -26,7 +27,14 @@ sys.exit(code)
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
+def project(tmp_path: Path) -> Iterator[SimulatedProject]:
+    with simulated_project(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Iterator[Project]:
+    """A project whose runs are processes."""
     with project_in(tmp_path) as made:
         yield made
 
@@ -56,21 +64,21 @@ def peak_of(project: Project) -> int:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the unit of ru_maxrss is another elsewhere")
-def test_a_reply_of_300_megabytes_needs_few_of_memory(project: Project) -> None:
-    usual = peak_of(project)
-    project.stub.script[TESTER] = [
-        long_turn(project, b"EVIDENCE:\n", b"\nRESULT: PASS\n", 300),
+def test_a_reply_of_300_megabytes_needs_few_of_memory(command: Project) -> None:
+    usual = peak_of(command)
+    command.stub.script[TESTER] = [
+        long_turn(command, b"EVIDENCE:\n", b"\nRESULT: PASS\n", 300),
     ]
-    more = peak_of(project)
+    more = peak_of(command)
     assert more < usual + 40, "the report shows up to 2 MB of it, too"
-    [kept] = [name for name in project.archived if name.endswith("-tester.md")]
-    assert (project.archive / kept).stat().st_size > 300 * MEGABYTE
-    assert len(project.state["outputs"]["tester"]) < 2 * EXCERPT + 1000
-    assert not project.response_file(TESTER).exists()
-    assert any("bytes; all of it is kept as" in event["text"] for event in project.events("warned"))
+    [kept] = [name for name in command.archived if name.endswith("-tester.md")]
+    assert (command.archive / kept).stat().st_size > 300 * MEGABYTE
+    assert len(command.state["outputs"]["tester"]) < 2 * EXCERPT + 1000
+    assert not command.response_file(TESTER).exists()
+    assert any("bytes; all of it is kept as" in event["text"] for event in command.events("warned"))
 
 
-def test_the_verdict_is_found_in_the_middle(project: Project) -> None:
+def test_the_verdict_is_found_in_the_middle(project: SimulatedProject) -> None:
     middle = LOG * 100_000 + b"\nRESULT: FAIL\n" + LOG * 10
     project.stub.script[TESTER] = [long_turn(project, middle, b"", 4)]
     done = project.run(MAX_ROUNDS="1")
@@ -81,7 +89,7 @@ def test_the_verdict_is_found_in_the_middle(project: Project) -> None:
     assert "bytes are left out here" in project.state["outputs"]["tester"]
 
 
-def test_a_long_review_and_a_long_summary_travel_on_in_excerpt(project: Project) -> None:
+def test_a_long_review_and_a_long_summary_travel_on_in_excerpt(project: SimulatedProject) -> None:
     long = "a line of the diff\n" * 200_000
     project.stub.script[PROGRAMMER] = [Turn(f"## Files changed\n{long}")]
     project.stub.script[PEER_PROGRAMMER] = [Turn(f"{approval(PEER_PROGRAMMER.phase)}\n{long}")]
@@ -94,7 +102,7 @@ def test_a_long_review_and_a_long_summary_travel_on_in_excerpt(project: Project)
     assert kept["004-programmer_review.md"] > LONGEST_REPLY
 
 
-def test_a_long_answer_on_the_screen_travels_on_in_excerpt(project: Project) -> None:
+def test_a_long_answer_on_the_screen_travels_on_in_excerpt(project: SimulatedProject) -> None:
     screen = "EVIDENCE:\n" + "seen it work\n" * 250_000 + "RESULT: PASS\n" + "and more\n" * 100_000
     project.stub.script[TESTER] = [Turn(None, screen=screen)]
     done = project.run(IDLE_GRACE_SECONDS="0.2", MAX_FILE_REMINDERS="0", STRICT_FILE_HANDOFF="0")
@@ -104,7 +112,7 @@ def test_a_long_answer_on_the_screen_travels_on_in_excerpt(project: Project) -> 
     assert (project.archive / kept).stat().st_size > LONGEST_REPLY
 
 
-def test_the_output_of_the_users_command_is_bounded(project: Project) -> None:
+def test_the_output_of_the_users_command_is_bounded(project: SimulatedProject) -> None:
     done = project.run(VERIFY_CMD="yes | head -c 50000000; exit 1", MAX_ROUNDS="1")
     assert done.code == 1
     [kept] = [name for name in project.archived if name.endswith("-verify.md")]

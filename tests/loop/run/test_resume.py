@@ -1,36 +1,42 @@
 """Stopped anywhere and started again: the same remaining prompts, nothing asked twice, nothing lost."""
 
+import itertools
 import json
 import os
 import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from quintet.roles import ANALYST, PEER_ANALYST, PROGRAMMER, TESTER, Role
+from quintet.roles import ANALYST, PEER_ANALYST, PROGRAMMER, TESTER
 from tests.stub.project import (
     ONE_PASS,
     RETRY,
     STEPS_OF_FAIL_THEN_PASS,
     Project,
     fail_then_pass,
-    finish,
     killed,
     project_in,
     turns,
-    until,
 )
 from tests.stub.replies import FAIL, PASS, TASK
-from tests.stub.server import Fault, Turn, serving
+from tests.stub.server import Fault, Turn
+from tests.stub.simulated import KILLED, SimulatedProject, kill, simulated_project
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
+def project(tmp_path: Path) -> Iterator[SimulatedProject]:
+    with simulated_project(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Iterator[Project]:
     with project_in(tmp_path) as made:
         yield made
 
@@ -38,7 +44,7 @@ def project(tmp_path: Path) -> Iterator[Project]:
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[tuple[str, str]], list[str]]:
     """The prompts and the archive of a run that nobody touches."""
-    with project_in(tmp_path_factory.mktemp("uninterrupted")) as project:
+    with simulated_project(tmp_path_factory.mktemp("uninterrupted")) as project:
         project.stub.script = fail_then_pass()
         assert project.run().code == 0
         return project.normalised(), project.archived
@@ -47,49 +53,61 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[tuple[
 @pytest.mark.parametrize("moment", ["prompt", "file"])
 @pytest.mark.parametrize("step", range(1, STEPS_OF_FAIL_THEN_PASS + 1))
 def test_killed_after_every_single_step(
-    project: Project, uninterrupted: tuple[list[tuple[str, str]], list[str]], step: int, moment: str
+    project: SimulatedProject, uninterrupted: tuple[list[tuple[str, str]], list[str]], step: int, moment: str
 ) -> None:
-    """SIGKILL when a prompt has arrived or when its response file is written, and start again."""
+    """Killed when a prompt has arrived or when its response file is written, and started again."""
     prompts, archive = uninterrupted
     assert len(prompts) == STEPS_OF_FAIL_THEN_PASS
-    stub = project.stub
-    stub.script = fail_then_pass()
-    done: list[Role] = []
+    project.stub.script = fail_then_pass()
+    kill_at(project, step, moment, kill)
+    assert project.run().code == KILLED
+    assert len(project.stub.prompts) == step
+    goes_on_to_the_same_end(project, prompts, archive)
 
-    def kill(role: Role, *_: object) -> None:
-        done.append(role)
-        if len(done) == step:
-            os.kill(process.pid, signal.SIGKILL)
+
+@pytest.mark.parametrize(("step", "moment"), [(3, "prompt"), (8, "file")])
+def test_a_process_that_is_killed_goes_on(
+    command: Project, uninterrupted: tuple[list[tuple[str, str]], list[str]], step: int, moment: str
+) -> None:
+    """The same with SIGKILL for a real process."""
+    command.stub.script = fail_then_pass()
+    kill_at(command, step, moment, lambda: os.kill(process.pid, signal.SIGKILL))
+    process = command.start()
+    killed(process)
+    goes_on_to_the_same_end(command, *uninterrupted)
+
+
+def kill_at(project: Project, step: int, moment: str, kill: Callable[[], None]) -> None:
+    """Kill the run at a prompt with this number, or after its response file."""
+    count = itertools.count(1)
+
+    def act(*_: object) -> None:
+        if next(count) == step:
+            kill()
 
     if moment == "prompt":
-        stub.on_prompt = kill
+        project.stub.on_prompt = act
     else:
-        stub.after_file = kill
-    process = project.start()
-    killed(process)
-    assert len(stub.prompts) == step
+        project.stub.after_file = act
+
+
+def goes_on_to_the_same_end(project: Project, prompts: list[tuple[str, str]], archive: list[str]) -> None:
     last = project.run()
     assert last.code == 0, last.text
     assert project.normalised() == prompts
     assert project.archived == archive
-    assert len(stub.of("POST", "/sessions")) == 1
+    assert len(project.stub.of("POST", "/sessions")) == 1
     assert project.state["final_status"] == "PASS"
-
-
-def stop_at(project: Project, prompts: int, number: signal.Signals = signal.SIGKILL, **settings: Any) -> None:
-    process = project.start(**settings)
-    project.prompt_number(prompts)
-    process.send_signal(number)
-    finish(process)
 
 
 # -- what happened while nobody was watching
 
 
-def test_an_answer_that_arrived_while_nobody_was_watching_is_taken(project: Project) -> None:
+def test_an_answer_that_arrived_while_nobody_was_watching_is_taken(project: SimulatedProject) -> None:
     project.stub.script[PROGRAMMER] = turns("PROGRAMMER_SUMMARY of the night", rest_after=0.1)
-    stop_at(project, 3)
-    until(lambda: project.stub.terminals["00000003"].status == "completed")
+    project.stop_at(3)
+    project.clock.elapse(1.0)
+    assert project.stub.terminals["00000003"].status == "completed"
     assert project.response_file(PROGRAMMER).exists()
     assert project.run().code == 0
     assert project.state["outputs"]["programmer"] == "PROGRAMMER_SUMMARY of the night"
@@ -97,20 +115,20 @@ def test_an_answer_that_arrived_while_nobody_was_watching_is_taken(project: Proj
     assert not [name for name in project.archived if "stale" in name]
 
 
-def test_an_agent_still_at_work_is_waited_for(project: Project) -> None:
+def test_an_agent_still_at_work_is_waited_for(project: SimulatedProject) -> None:
     project.stub.script[PROGRAMMER] = [Turn("PROGRAMMER_SUMMARY late", work=1.5)]
-    stop_at(project, 3)
+    project.stop_at(3)
     assert project.run().code == 0
     assert project.roles == ONE_PASS
     assert project.state["outputs"]["programmer"] == "PROGRAMMER_SUMMARY late"
 
 
-def of_unknown_fate(project: Project, **fields: Any) -> None:
+def of_unknown_fate(project: SimulatedProject, **fields: Any) -> None:
     """A run whose process has died while it sent the programmer its prompt."""
     project.saved_run(dispatched="1-1-programmer", dispatched_at=1, **fields)
 
 
-def test_a_prompt_that_never_left_is_sent_by_the_next_start(project: Project) -> None:
+def test_a_prompt_that_never_left_is_sent_by_the_next_start(project: SimulatedProject) -> None:
     """The state says dispatched, the terminal knows nothing of it."""
     of_unknown_fate(project)
     done = project.run(IDLE_GRACE_SECONDS="0.2", MAX_FILE_REMINDERS="0")
@@ -121,24 +139,22 @@ def test_a_prompt_that_never_left_is_sent_by_the_next_start(project: Project) ->
 
 
 @pytest.mark.parametrize("known", ["by the server", "by its work"])
-def test_a_prompt_that_has_arrived_is_never_sent_twice(project: Project, known: str) -> None:
+def test_a_prompt_that_has_arrived_is_never_sent_twice(project: SimulatedProject, known: str) -> None:
     """Killed when the server had taken the prompt, or when the agent was seen at work; then it is idle for good."""
     if known == "by its work":
         only_input_faults(project, {1: Fault(500, takes_effect=True)})
     project.saved_run()
     project.stub.script[PROGRAMMER] = [Turn(None, work=0.5)]
-    process = project.start()
-    until(lambda: project.state.get("arrived") == "1-1-programmer", "the arrival in the state")
-    process.kill()
-    killed(process)
-    until(lambda: all(terminal.status == "completed" for terminal in project.stub.terminals.values() if terminal.turns))
+    project.stop_when(lambda: project.state.get("arrived") == "1-1-programmer", signal.SIGKILL)
+    project.clock.elapse(1.0)
+    assert project.stub.terminals["00000003"].status == "completed"
     done = project.run(IDLE_GRACE_SECONDS="0.2", MAX_FILE_REMINDERS="0", STRICT_FILE_HANDOFF="1")
     assert done.code == 1
     assert "no response file" in done.text
     assert project.roles == ["programmer"]
 
 
-def only_input_faults(project: Project, faults: dict[int, Fault]) -> None:
+def only_input_faults(project: SimulatedProject, faults: dict[int, Fault]) -> None:
     """Let the inputs with these numbers fail."""
     count = 0
 
@@ -153,8 +169,8 @@ def only_input_faults(project: Project, faults: dict[int, Fault]) -> None:
 
 
 @pytest.mark.parametrize("reminders", ["0", "1"])
-@pytest.mark.parametrize("fault", [Fault(0), Fault(500), Fault(503)])
-def test_a_prompt_that_was_refused_is_sent_again_once(project: Project, fault: Fault, reminders: str) -> None:
+@pytest.mark.parametrize("fault", [Fault(0), Fault(500)])
+def test_a_prompt_that_was_refused_is_sent_again_once(project: SimulatedProject, fault: Fault, reminders: str) -> None:
     """The server failed while it took the prompt, and the agent is not seen at work."""
     only_input_faults(project, {6: fault})
     done = project.run(IDLE_GRACE_SECONDS="0.2", MAX_FILE_REMINDERS=reminders)
@@ -163,7 +179,7 @@ def test_a_prompt_that_was_refused_is_sent_again_once(project: Project, fault: F
     assert done.out.count("it is sent once more") == 1
 
 
-def test_a_prompt_that_is_refused_twice_is_sent_by_the_next_start(project: Project) -> None:
+def test_a_prompt_that_is_refused_twice_is_sent_by_the_next_start(project: SimulatedProject) -> None:
     settings = {"IDLE_GRACE_SECONDS": "0.2", "MAX_FILE_REMINDERS": "0", "STRICT_FILE_HANDOFF": "1"}
     only_input_faults(project, {6: Fault(500), 7: Fault(500)})
     first = project.run(**settings)
@@ -174,7 +190,7 @@ def test_a_prompt_that_is_refused_twice_is_sent_by_the_next_start(project: Proje
     assert project.roles == ONE_PASS
 
 
-def test_a_prompt_that_is_refused_twice_is_named_by_the_reminder(project: Project) -> None:
+def test_a_prompt_that_is_refused_twice_is_named_by_the_reminder(project: SimulatedProject) -> None:
     """Then the agent has to learn from it what its task is."""
     only_input_faults(project, {6: Fault(500), 7: Fault(500)})
     done = project.run(IDLE_GRACE_SECONDS="0.2", MAX_FILE_REMINDERS="1")
@@ -186,7 +202,7 @@ def test_a_prompt_that_is_refused_twice_is_named_by_the_reminder(project: Projec
     assert "ANALYST_SUMMARY" in Path(named).read_text()
 
 
-def test_a_refused_prompt_whose_agent_was_seen_at_work_is_not_sent_again(project: Project) -> None:
+def test_a_refused_prompt_whose_agent_was_seen_at_work_is_not_sent_again(project: SimulatedProject) -> None:
     only_input_faults(project, {6: Fault(500, takes_effect=True)})
     project.stub.script[ANALYST] = [Turn(None, work=0.5), *turns("ANALYST_SUMMARY late")]
     done = project.run(IDLE_GRACE_SECONDS="0.3", MAX_FILE_REMINDERS="1")
@@ -197,7 +213,9 @@ def test_a_refused_prompt_whose_agent_was_seen_at_work_is_not_sent_again(project
 
 
 @pytest.mark.parametrize("fault", [Fault(0, takes_effect=True), Fault(500, takes_effect=True)])
-def test_a_prompt_that_arrived_although_the_server_failed_is_not_sent_twice(project: Project, fault: Fault) -> None:
+def test_a_prompt_that_arrived_although_the_server_failed_is_not_sent_twice(
+    project: SimulatedProject, fault: Fault
+) -> None:
     project.stub.faults["POST /00000001/input"] = []
     renamed = {"yes": False}
 
@@ -213,18 +231,18 @@ def test_a_prompt_that_arrived_although_the_server_failed_is_not_sent_twice(proj
     assert project.roles == ONE_PASS
 
 
-def test_a_review_cycle_is_not_begun_again(project: Project) -> None:
+def test_a_review_cycle_is_not_begun_again(project: SimulatedProject) -> None:
     project.stub.script = fail_then_pass()
-    stop_at(project, 4)
+    project.stop_at(4)
     assert project.state["cycle"] == 2
     assert project.run().code == 0
     assert [role for role, _ in project.stub.prompts].count(ANALYST) == 2
     assert [role for role, _ in project.stub.prompts].count(PEER_ANALYST) == 2
 
 
-def test_the_sequence_goes_on_across_resumes(project: Project) -> None:
+def test_the_sequence_goes_on_across_resumes(project: SimulatedProject) -> None:
     for prompts in (2, 4):
-        stop_at(project, prompts, signal.SIGTERM)
+        project.stop_at(prompts, signal.SIGTERM)
     assert project.run().code == 0
     assert [name[:3] for name in project.archived] == ["001", "002", "003", "004", "005"]
 
@@ -232,14 +250,14 @@ def test_the_sequence_goes_on_across_resumes(project: Project) -> None:
 # -- whether to resume
 
 
-def test_resume_1_without_a_saved_run_fails(project: Project) -> None:
+def test_resume_1_without_a_saved_run_fails(project: SimulatedProject) -> None:
     done = project.run(RESUME="1")
     assert done.code == 1
     assert "cannot resume: there is no saved run" in done.err
     assert project.stub.calls == []
 
 
-def test_resume_1_after_the_end_fails_and_touches_nothing(project: Project) -> None:
+def test_resume_1_after_the_end_fails_and_touches_nothing(project: SimulatedProject) -> None:
     assert project.run().code == 0
     before = project.state_file.read_bytes()
     done = project.run(RESUME="1")
@@ -248,7 +266,7 @@ def test_resume_1_after_the_end_fails_and_touches_nothing(project: Project) -> N
     assert project.state_file.read_bytes() == before
 
 
-def test_resume_0_starts_anew_and_keeps_the_old_state(project: Project) -> None:
+def test_resume_0_starts_anew_and_keeps_the_old_state(project: SimulatedProject) -> None:
     project.saved_run()
     old = project.state_file.read_bytes()
     run_id = project.state["run_id"]
@@ -262,21 +280,17 @@ def test_resume_0_starts_anew_and_keeps_the_old_state(project: Project) -> None:
 
 @pytest.mark.parametrize("trouble", [{"PROMPT": "no sections"}, {"PROMPT": None}, {"API": "http://127.0.0.1:9"}])
 def test_a_new_run_that_cannot_start_leaves_the_old_state_where_it_was(
-    project: Project, trouble: dict[str, Any]
+    project: SimulatedProject, trouble: dict[str, Any]
 ) -> None:
     project.saved_run()
     old = project.state_file.read_bytes()
-    process = project.start(RESUME="0", **trouble)
-    if "API" in trouble:
-        until(lambda: len(list((project.wd / ".tmp").glob("20*"))) == 1, "the second run's folder")
-        process.send_signal(signal.SIGINT)
-    assert finish(process).code in (1, 130)
+    assert project.run(RESUME="0", **trouble).code == 1
     assert project.state_file.read_bytes() == old
     assert project.run().code == 0
     assert project.roles == RETRY
 
 
-def test_another_prompt_on_resume_is_a_warning_and_the_saved_one_stands(project: Project) -> None:
+def test_another_prompt_on_resume_is_a_warning_and_the_saved_one_stands(project: SimulatedProject) -> None:
     project.saved_run()
     done = project.run(PROMPT=TASK.replace("greeting", "farewell"))
     assert done.code == 0
@@ -286,7 +300,7 @@ def test_another_prompt_on_resume_is_a_warning_and_the_saved_one_stands(project:
 
 
 @pytest.mark.parametrize("prompt", [TASK, None])
-def test_the_same_prompt_or_none_on_resume_is_no_warning(project: Project, prompt: str | None) -> None:
+def test_the_same_prompt_or_none_on_resume_is_no_warning(project: SimulatedProject, prompt: str | None) -> None:
     project.saved_run()
     done = project.run(PROMPT=prompt)
     assert done.code == 0
@@ -297,7 +311,7 @@ OTHER = TASK.replace("greeting", "farewell")
 
 
 @pytest.fixture
-def other(project: Project) -> Path:
+def other(project: SimulatedProject) -> Path:
     """Another task than that of the saved run."""
     project.saved_run()
     path = project.wd / "b.md"
@@ -307,7 +321,7 @@ def other(project: Project) -> Path:
 
 @pytest.mark.parametrize("words", [["b.md"], ["--prompt-file", "b.md"], ["--prompt", OTHER], ["b.md", "--dry-run"]])
 @pytest.mark.usefixtures("other")
-def test_another_task_on_the_command_line_is_refused(project: Project, words: list[str]) -> None:
+def test_another_task_on_the_command_line_is_refused(project: SimulatedProject, words: list[str]) -> None:
     before = project.state_file.read_bytes()
     done = project.run(*words, PROMPT=None)
     assert (done.code, done.out, len(done.err.splitlines())) == (1, "", 1), done.text
@@ -318,47 +332,48 @@ def test_another_task_on_the_command_line_is_refused(project: Project, words: li
     assert not list(project.wd.glob(".tmp/20*/journal.jsonl")), "nothing was begun"
 
 
-@pytest.mark.usefixtures("other")
-def test_the_ways_that_the_refusal_names_work(project: Project) -> None:
+def test_the_ways_that_the_refusal_names_work(command: Project) -> None:
+    command.saved_run()
+    (command.wd / "b.md").write_text(OTHER, encoding="utf-8")
     git = ["git", "-c", "user.name=T", "-c", "user.email=t@localhost"]
     for words in (["init", "--quiet"], ["commit", "--quiet", "--allow-empty", "--message", "Begin"]):
-        subprocess.run([*git, *words], cwd=project.wd, env=project.env, check=True)
-    said = project.run("b.md", PROMPT=None, WD=None).err
+        subprocess.run([*git, *words], cwd=command.wd, env=command.env, check=True)
+    said = command.run("b.md", PROMPT=None, WD=None).err
     ways = dict(re.findall(r"(Go on with it|Drop it|Start this one beside it): (.+?)(?:\. |$)", said.strip()))
 
     def follow(way: str) -> tuple[int, str]:
-        env = {name: value for name, value in project.env.items() if name not in ("PROMPT", "WD")}
+        env = {name: value for name, value in command.env.items() if name not in ("PROMPT", "WD")}
         done = subprocess.run(
-            ["sh", "-c", ways[way]], cwd=project.wd, env=env, capture_output=True, text=True, check=False, timeout=60
+            ["sh", "-c", ways[way]], cwd=command.wd, env=env, capture_output=True, text=True, check=False, timeout=60
         )
         return done.returncode, done.stdout + done.stderr
 
     code, text = follow("Start this one beside it")
     assert code == 0, text
-    (beside,) = Path(project.env["HOME"], ".local/state/quintet/worktrees").glob("*/.tmp/quintet-state.json")
+    (beside,) = Path(command.env["HOME"], ".local/state/quintet/worktrees").glob("*/.tmp/quintet-state.json")
     assert json.loads(beside.read_text())["prompt"] == OTHER
-    assert project.state["final_status"] == "RUNNING"
+    assert command.state["final_status"] == "RUNNING"
     code, text = follow("Go on with it")
-    assert (code, project.state["prompt"]) == (0, TASK), text
-    project.saved_run()
+    assert (code, command.state["prompt"]) == (0, TASK), text
+    command.saved_run()
     code, text = follow("Drop it")
-    assert (code, project.state["prompt"]) == (0, OTHER), text
+    assert (code, command.state["prompt"]) == (0, OTHER), text
 
 
-def test_the_same_task_on_the_command_line_goes_on(project: Project, other: Path) -> None:
+def test_the_same_task_on_the_command_line_goes_on(project: SimulatedProject, other: Path) -> None:
     other.write_text(TASK, encoding="utf-8")
     assert project.run("b.md", PROMPT=None).code == 0
     assert project.roles == RETRY
 
 
 @pytest.mark.usefixtures("other")
-def test_a_task_of_the_environment_that_differs_is_a_warning(project: Project) -> None:
+def test_a_task_of_the_environment_that_differs_is_a_warning(project: SimulatedProject) -> None:
     done = project.run(PROMPT=None, PROMPT_FILE="b.md")
     assert (done.code, project.state["prompt"]) == (0, TASK)
     assert "warning: the prompt differs" in done.out
 
 
-def test_a_new_run_ends_the_terminals_of_the_one_that_is_over(project: Project) -> None:
+def test_a_new_run_ends_the_terminals_of_the_one_that_is_over(project: SimulatedProject) -> None:
     assert project.run().code == 0
     first = project.state["run_id"]
     done = project.run()
@@ -371,21 +386,20 @@ def test_a_new_run_ends_the_terminals_of_the_one_that_is_over(project: Project) 
     assert "terminals are ended" not in project.run().out, "there were none to end"
 
 
-def test_the_saved_api_is_used_where_none_is_given(project: Project) -> None:
+def test_the_saved_api_is_used_where_none_is_given(project: SimulatedProject) -> None:
     project.saved_run()
     assert project.run(API=None).code == 0
     assert project.roles == RETRY
 
 
-def test_a_new_api_on_resume_is_used_and_remembered(project: Project) -> None:
+def test_a_new_api_on_resume_is_used_and_remembered(project: SimulatedProject) -> None:
     """The server has moved to another port."""
     project.stub.script[TESTER] = [Turn(PASS, work=0.5)]
     project.saved_run()
-    with serving(project.stub):
-        new = project.stub.url
-        stop_at(project, 3, signal.SIGINT, API=new)
-        assert project.state["api"] == new
-        assert project.run(API=None).code == 0
+    project.stub.addresses = {"http://moved.invalid"}
+    project.stop_at(3, signal.SIGINT, API="http://moved.invalid")
+    assert project.state["api"] == "http://moved.invalid"
+    assert project.run(API=None).code == 0
     assert project.roles == RETRY
 
 
@@ -405,7 +419,7 @@ def test_a_new_api_on_resume_is_used_and_remembered(project: Project) -> None:
     ],
     ids=["empty", "half", "list", "null", "binary", "deep", "directory"],
 )
-def test_a_state_that_cannot_be_read_is_kept_aside(project: Project, content: bytes | None, why: str) -> None:
+def test_a_state_that_cannot_be_read_is_kept_aside(project: SimulatedProject, content: bytes | None, why: str) -> None:
     project.state_file.parent.mkdir()
     if content is None:
         project.state_file.mkdir()
@@ -420,7 +434,7 @@ def test_a_state_that_cannot_be_read_is_kept_aside(project: Project, content: by
     assert project.state["final_status"] == "PASS"
 
 
-def test_resume_1_with_a_state_that_cannot_be_read_says_where_it_is_kept(project: Project) -> None:
+def test_resume_1_with_a_state_that_cannot_be_read_says_where_it_is_kept(project: SimulatedProject) -> None:
     project.state_file.parent.mkdir()
     project.state_file.write_text("{")
     done = project.run(RESUME="1")
@@ -444,7 +458,7 @@ def test_resume_1_with_a_state_that_cannot_be_read_says_where_it_is_kept(project
         {"version": 99},
     ],
 )
-def test_damaged_fields_fall_back_to_their_defaults(project: Project, fields: dict[str, object]) -> None:
+def test_damaged_fields_fall_back_to_their_defaults(project: SimulatedProject, fields: dict[str, object]) -> None:
     project.saved_run(**fields)
     done = project.run()
     assert done.code == 0, done.text
@@ -452,14 +466,14 @@ def test_damaged_fields_fall_back_to_their_defaults(project: Project, fields: di
 
 
 @pytest.mark.parametrize("terminals", [None, [], {}, {"analyst": None}, {"analyst": {"id": 5}}])
-def test_a_state_without_terminals_is_not_resumed_into_nothing(project: Project, terminals: object) -> None:
+def test_a_state_without_terminals_is_not_resumed_into_nothing(project: SimulatedProject, terminals: object) -> None:
     project.saved_run(terminals=terminals)
     done = project.run()
     assert done.code == 0, done.text
     assert len(project.stub.of("POST", "/sessions")) == 2
 
 
-def test_a_round_beyond_the_last_ends_as_fail(project: Project) -> None:
+def test_a_round_beyond_the_last_ends_as_fail(project: SimulatedProject) -> None:
     project.saved_run(current_round=99)
     done = project.run()
     assert done.code == 1
@@ -468,7 +482,7 @@ def test_a_round_beyond_the_last_ends_as_fail(project: Project) -> None:
 
 
 @pytest.mark.parametrize("run_id", ["../../outside", "/etc", "", "a/b", 7, "."])
-def test_a_run_id_that_is_no_folder_name_leads_nowhere_else(project: Project, run_id: object) -> None:
+def test_a_run_id_that_is_no_folder_name_leads_nowhere_else(project: SimulatedProject, run_id: object) -> None:
     project.saved_run(run_id=run_id)
     done = project.run()
     assert done.code == 0, done.text
@@ -477,14 +491,14 @@ def test_a_run_id_that_is_no_folder_name_leads_nowhere_else(project: Project, ru
     assert project.state["run_id"] not in ("", ".")
 
 
-def test_a_lost_prompt_is_replaced_by_the_configured_one(project: Project) -> None:
+def test_a_lost_prompt_is_replaced_by_the_configured_one(project: SimulatedProject) -> None:
     project.saved_run(prompt=None)
     assert project.run().code == 0
     assert project.state["prompt"] == TASK
 
 
 @pytest.mark.parametrize("api", ["nonsense", "http://[::", "ftp://127.0.0.1/"])
-def test_a_damaged_api_in_the_state_is_one_line(project: Project, api: str) -> None:
+def test_a_damaged_api_in_the_state_is_one_line(project: SimulatedProject, api: str) -> None:
     project.saved_run(api=api)
     done = project.run(API=None)
     assert done.code == 1
@@ -492,7 +506,7 @@ def test_a_damaged_api_in_the_state_is_one_line(project: Project, api: str) -> N
     assert len(done.err.splitlines()) == 1
 
 
-def test_terminal_ids_from_a_file_are_not_pasted_into_a_path(project: Project) -> None:
+def test_terminal_ids_from_a_file_are_not_pasted_into_a_path(project: SimulatedProject) -> None:
     project.saved_run()
     terminals = project.state["terminals"]
     terminals["tester"]["id"] = "../health?x="
@@ -505,8 +519,10 @@ def test_terminal_ids_from_a_file_are_not_pasted_into_a_path(project: Project) -
 # -- creation
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_interrupted_during_creation_the_next_start_is_a_new_run(project: Project, number: signal.Signals) -> None:
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_interrupted_during_creation_the_next_start_is_a_new_run(
+    project: SimulatedProject, number: signal.Signals
+) -> None:
     """A dead run's terminals are ended, by itself or by the next start."""
     stub = project.stub
     created = {"count": 0}
@@ -514,15 +530,12 @@ def test_interrupted_during_creation_the_next_start_is_a_new_run(project: Projec
     def plan(method: str, path: str) -> Fault | None:
         if method == "POST" and path.endswith("/terminals"):
             created["count"] += 1
-            return Fault(500, after=30) if created["count"] == 3 else None
+            if created["count"] == 3:
+                kill() if number is signal.SIGKILL else os.kill(os.getpid(), number)
         return None
 
     stub.fault_for = plan  # type: ignore[method-assign]
-    process = project.start()
-    until(lambda: created["count"] == 3, "the third creation")
-    process.send_signal(number)
-    finish(process)
-    assert process.returncode == {signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: 130}[number]
+    assert project.run().code == {signal.SIGKILL: KILLED, signal.SIGTERM: 143}[number]
     assert stub.prompts == []
     assert project.run().code == 0
     assert len(stub.of("POST", "/sessions")) == 2
@@ -530,16 +543,16 @@ def test_interrupted_during_creation_the_next_start_is_a_new_run(project: Projec
     assert {f"/terminals/{i:08x}/exit" for i in (1, 2, 3)} <= ended
 
 
-def test_resume_1_of_a_run_without_terminals_fails(project: Project) -> None:
+def test_resume_1_of_a_run_without_terminals_fails(project: SimulatedProject) -> None:
     project.saved_run(terminals={}, sequence=0)
     done = project.run(RESUME="1")
     assert done.code == 1
     assert "before its terminals were there" in done.err
 
 
-def test_after_a_fail_the_evidence_survives_a_restart(project: Project) -> None:
+def test_after_a_fail_the_evidence_survives_a_restart(project: SimulatedProject) -> None:
     project.stub.script[TESTER] = turns(FAIL, PASS)
-    stop_at(project, 6)
+    project.stop_at(6)
     shutil.rmtree(project.archive)
     assert "greet said goodbye" in json.loads(project.state_file.read_text())["feedback"]
     assert project.run().code == 0

@@ -6,22 +6,28 @@ from pathlib import Path
 import pytest
 
 from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, ROLES, TESTER
-from tests.stub.project import ONE_PASS, Project, project_in
+from tests.stub.project import ONE_PASS
 from tests.stub.replies import ANALYST_SUMMARY, SMOOTH
 from tests.stub.server import Turn, response_path
+from tests.stub.simulated import SimulatedProject, simulated_project
 
 QUICK_GIVING_UP = {"IDLE_GRACE_SECONDS": "0.2", "MAX_FILE_REMINDERS": "0"}
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    with project_in(tmp_path) as made:
+def project(tmp_path: Path) -> Iterator[SimulatedProject]:
+    with simulated_project(tmp_path) as made:
         yield made
 
 
 @pytest.mark.scenario("000", "Each role resolves to the correct file")
-def test_each_role_resolves_to_the_correct_file(project: Project) -> None:
-    assert project.run().code == 0
+@pytest.mark.scenario("000", "Directory does not exist")
+@pytest.mark.scenario("000", "No stale file exists")
+def test_each_role_resolves_to_the_correct_file(project: SimulatedProject) -> None:
+    assert not (project.wd / ".tmp").exists()
+    done = project.run()
+    assert done.code == 0
+    assert "stale" not in done.text
     named = {role.output: response_path(text) for role, text in project.stub.prompts}
     folder = project.wd / ".tmp" / "agent-responses"
     assert named == {
@@ -34,7 +40,7 @@ def test_each_role_resolves_to_the_correct_file(project: Project) -> None:
 
 
 @pytest.mark.scenario("000", "Stale file from previous run exists")
-def test_a_stale_file_of_an_earlier_run_is_archived(project: Project) -> None:
+def test_a_stale_file_of_an_earlier_run_is_archived(project: SimulatedProject) -> None:
     """SPEC.md: it is moved to the archive, not deleted; at its old path it is gone."""
     stale = project.response_file(ANALYST)
     stale.parent.mkdir(parents=True)
@@ -50,23 +56,9 @@ def test_a_stale_file_of_an_earlier_run_is_archived(project: Project) -> None:
     assert "001-analyst-stale.md" in done.out
 
 
-@pytest.mark.scenario("000", "No stale file exists")
-def test_no_stale_file_exists(project: Project) -> None:
-    done = project.run()
-    assert done.code == 0
-    assert "stale" not in done.text
-    assert not [name for name in project.archived if "stale" in name]
-
-
-@pytest.mark.scenario("000", "Directory does not exist")
-def test_directory_does_not_exist(project: Project) -> None:
-    assert not (project.wd / ".tmp").exists()
-    assert project.run().code == 0
-    assert (project.wd / ".tmp" / "agent-responses").is_dir()
-
-
 @pytest.mark.scenario("000", "Agent writes response file and terminal becomes idle")
-def test_agent_writes_response_file_and_terminal_becomes_idle(project: Project) -> None:
+@pytest.mark.scenario("003", "Agent writes response file and terminal becomes idle")
+def test_agent_writes_response_file_and_terminal_becomes_idle(project: SimulatedProject) -> None:
     """SPEC.md: archived under sequence and role, and gone from its place."""
     project.stub.script[ANALYST] = [Turn(ANALYST_SUMMARY, then="idle")]
     assert project.run().code == 0
@@ -82,17 +74,20 @@ def test_agent_writes_response_file_and_terminal_becomes_idle(project: Project) 
 
 
 @pytest.mark.scenario("000", "Agent ignores file instruction but terminal finishes (default mode)")
-def test_agent_ignores_file_instruction_but_terminal_finishes_default_mode(project: Project) -> None:
+@pytest.mark.scenario("003", "Agent ignores file instruction but terminal finishes (default mode)")
+def test_agent_ignores_file_instruction_but_terminal_finishes_default_mode(project: SimulatedProject) -> None:
     project.stub.script[ANALYST] = [Turn(None, screen="ANALYST_SUMMARY from the screen")]
     done = project.run(STRICT_FILE_HANDOFF="0", **QUICK_GIVING_UP)
     assert done.code == 0
     assert project.state["outputs"]["analyst"] == "ANALYST_SUMMARY from the screen"
     assert "screen" in done.out
+    assert project.events("reply_taken")[0]["source"] == "screen"
     assert project.roles == ONE_PASS
 
 
 @pytest.mark.scenario("000", "Agent ignores file instruction but terminal finishes (strict mode)")
-def test_agent_ignores_file_instruction_but_terminal_finishes_strict_mode(project: Project) -> None:
+@pytest.mark.scenario("003", "Agent ignores file instruction but terminal finishes (strict mode)")
+def test_agent_ignores_file_instruction_but_terminal_finishes_strict_mode(project: SimulatedProject) -> None:
     project.stub.script[ANALYST] = [Turn(None, screen="ANALYST_SUMMARY from the screen")]
     done = project.run(**QUICK_GIVING_UP)
     assert done.code == 1
@@ -105,18 +100,21 @@ def test_agent_ignores_file_instruction_but_terminal_finishes_strict_mode(projec
 
 
 @pytest.mark.scenario("000", "Terminal enters error state")
-def test_terminal_enters_error_state(project: Project) -> None:
-    project.stub.script[PROGRAMMER] = [Turn(None, then="error")]
+@pytest.mark.scenario("003", "Terminal enters error state")
+def test_terminal_enters_error_state(project: SimulatedProject) -> None:
+    project.stub.script[PROGRAMMER] = [Turn("its last words", then="error")]
     done = project.run()
     assert done.code == 1
     assert "programmer" in done.err
     assert "Traceback" not in done.err
     assert project.state["current_phase"] == "programmer"
+    assert project.state["outputs"]["programmer"] == ""
     assert project.state["last_error"]
 
 
 @pytest.mark.scenario("000", "Timeout with terminal still processing")
-def test_timeout_with_terminal_still_processing(project: Project) -> None:
+@pytest.mark.scenario("003", "Timeout with terminal still processing")
+def test_timeout_with_terminal_still_processing(project: SimulatedProject) -> None:
     project.stub.script[TESTER] = [Turn(None, work=60)]
     done = project.run(RESPONSE_TIMEOUT="2")
     assert done.code == 1
@@ -126,7 +124,7 @@ def test_timeout_with_terminal_still_processing(project: Project) -> None:
 
 
 @pytest.mark.scenario("000", "Analyst prompt includes file instruction")
-def test_analyst_prompt_includes_file_instruction(project: Project) -> None:
+def test_analyst_prompt_includes_file_instruction(project: SimulatedProject) -> None:
     assert project.run(WD=".").code == 0
     role, text = project.stub.prompts[0]
     assert role is ANALYST
@@ -136,7 +134,7 @@ def test_analyst_prompt_includes_file_instruction(project: Project) -> None:
 
 
 @pytest.mark.scenario("000", "All five agent roles have file instructions")
-def test_all_five_agent_roles_have_file_instructions(project: Project) -> None:
+def test_all_five_agent_roles_have_file_instructions(project: SimulatedProject) -> None:
     assert project.run().code == 0
     assert [role for role, _ in project.stub.prompts] == list(ROLES)
     for role, text in project.stub.prompts:
@@ -144,7 +142,7 @@ def test_all_five_agent_roles_have_file_instructions(project: Project) -> None:
 
 
 @pytest.mark.scenario("000", "Normal send-and-wait flow")
-def test_normal_send_and_wait_flow(project: Project) -> None:
+def test_normal_send_and_wait_flow(project: SimulatedProject) -> None:
     """Cleared, sent, waited for, returned: for every role of one run."""
     for role in ROLES:
         path = project.response_file(role)
