@@ -14,7 +14,7 @@ from quintet.errors import QueueError
 from quintet.fleet.add import find_source, without_login
 from quintet.fleet.choosing import Worker, clock
 from quintet.fleet.reading import WAITING, QueueReader, open_to_read
-from quintet.fleet.tasks import Needs, TaskOutcome, TaskStatus, attributes_of
+from quintet.fleet.tasks import Needs, TaskOutcome, TaskSpec, TaskStatus, attributes_of
 from tests.fleet.rig import Fleet, fleet, with_remote
 
 NEEDED = {"id", "title", "status", "verdict", "machine", "branch", "commit", "reason"}
@@ -32,18 +32,7 @@ def ids(said: str) -> list[str]:
 
 def test_add_puts_tasks_in_with_what_they_wait_for(queue: Fleet) -> None:
     first = ids(queue.queue("add", queue.task_file("a"), "--priority", "2"))[0]
-    options = (
-        "--after",
-        first[-8:],
-        "--delay",
-        "2h",
-        "--label",
-        "gpu",
-        "--account",
-        "claude-1",
-        "-s",
-        "limits.max_rounds=3",
-    )
+    options = f"--after {first[-8:]} --delay 2h --label gpu --account claude-1 -s limits.max_rounds=3".split()
     second = ids(queue.queue("add", queue.task_file("b"), *options, QUEUE_ACCOUNTS='{"claude-1": 2}'))[0]
     rows = queue.listed()
     assert all(rows[one].keys() >= NEEDED for one in (first, second))
@@ -287,8 +276,11 @@ def test_a_listing_that_is_watched_goes_on_when_the_database_was_away(
 
 
 def test_the_listing_shows_the_newest_that_have_ended(queue: Fleet) -> None:
-    for number in range(22):
-        queue.database.cancel(queue.add(f"t{number}"))
+    spec = TaskSpec(repository="/x", is_local=True, base="c", text="t", settings={})
+    names = [f"add-{number}" for number in range(22)]
+    queue.database.add({name: (spec, attributes_of("A task", "/x", Needs())) for name in names})
+    for name in names:
+        queue.database.cancel(name)
     said = queue.queue()
     assert said.startswith("22 cancelled\n")
     assert said.count("cancelled add-") == 20
