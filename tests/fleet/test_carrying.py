@@ -16,13 +16,7 @@ from quintet.fleet.checkpoint import Clone
 from quintet.fleet.messages import CheckpointMade, Moved, RunHalted, SlotOrder, confirmation, last_confirmed
 from quintet.fleet.slot import FAILED_HERE, Slot
 from quintet.fleet.tasks import TaskStatus
-from tests.fleet.rig import Fleet, fleet
-
-
-@pytest.fixture
-def queue() -> Iterator[Fleet]:
-    with fleet() as made:
-        yield made
+from tests.fleet.rig import Fleet
 
 
 def test_what_is_used_after_midnight_counts_for_the_new_day(queue: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,7 +145,8 @@ def test_a_slot_that_is_told_to_end_gives_its_task_back(
     task = queue.add("a")
     slot = slot_with_task(queue, task)
     slot.stopping.set()
-    monkeypatch.setattr(Carrying, "_run", lambda *_: said)
+    starts = iter([said])
+    monkeypatch.setattr(Carrying, "_run", lambda *_: next(starts))
     with pytest.raises(Stopped):
         slot.carry_out(task, queue.database.spec(task))
     found = queue.task(task)

@@ -22,24 +22,25 @@ from tests.stub.replies import TASK
 APPROVED = Approval(step="approve-spec-0", approved=True, by="anna", at="2026-01-01T00:00:00+00:00", notes="")
 
 
-def wait(tree: Path, since: float, approval: Approval | None = None) -> RunHalted | None:
-    """Look at a run that has been waiting at its first gate, with a limit of an hour."""
+def wait(tree: Path, since: float, approval: Approval | None = None, gate: Gate = Gate.SPEC) -> RunHalted | None:
+    """Look at a run that has been waiting at a gate, with a limit of an hour."""
     settings = {"people": {"approve_timeout": 3600, "approve_default": "approve"}}
     spec = TaskSpec(repository=str(tree), is_local=True, base="c1", text=TASK, settings=settings)
     loaded = load_task_settings(spec, NAME, 1, tree, {}).settings
     record = RunRecord(tree, RUN)
     record.open()
-    state = replace(first_state(loaded, RUN, "c1"), waiting=Gate.SPEC, waiting_since=since)
+    state = replace(first_state(loaded, RUN, "c1"), waiting=gate, waiting_since=since)
     save(state, tree / STATE_FILE, record, "")
     return _waits_for_person(loaded, Order(task=NAME, attempt=1, title="", spec=spec, patience=60, approval=approval))
 
 
-def test_a_run_waits_for_approval_until_its_time(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("gate", "what"), [(Gate.SPEC, "specification"), (Gate.RESULT, "result")])
+def test_a_run_waits_for_approval_until_its_time(tmp_path: Path, gate: Gate, what: str) -> None:
     now = time.time()
-    halted = wait(tmp_path, now)
+    halted = wait(tmp_path, now, gate=gate)
     assert halted
-    assert halted.reason == f"waits for approval of the specification: quintet queue approve {NAME}"
-    assert halted.gate == "approve-spec-0"
+    assert halted.reason == f"waits for approval of the {what}: quintet queue approve {NAME}"
+    assert halted.gate == f"approve-{gate}-0"
     assert halted.until == pytest.approx(now + 3600)
     assert wait(tmp_path, now - 3601) is None, "its time is over"
 

@@ -2,7 +2,6 @@
 
 import signal
 import subprocess
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import cast
@@ -16,14 +15,12 @@ from quintet.fleet.reading import WAITING
 from quintet.fleet.slot import FAILED_HERE
 from quintet.fleet.tasks import TaskStatus
 from quintet.fleet.worker import WorkerProcess, _SlotProcess
-from tests.fleet.rig import Fleet, fleet
+from tests.fleet.rig import Fleet
 
 
-@pytest.fixture
-def queue(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fleet]:
+@pytest.fixture(autouse=True)
+def slots_without_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_SlotProcess", FakeSlot)
-    with fleet() as made:
-        yield made
 
 
 class FakeSlot(_SlotProcess):
