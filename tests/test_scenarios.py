@@ -7,6 +7,7 @@ import pytest
 from tests.conftest import pytest_cmdline_main
 from tests.scenarios import OVERRULED, SCENARIOS, marked
 
+pytestmark = pytest.mark.slow
 found = cache(marked)
 """reads all tests once"""
 
@@ -32,6 +33,7 @@ def test_pytest_lists_the_scenarios_and_runs_nothing(
 ) -> None:
     assert pytest_cmdline_main(pytestconfig) is None
     monkeypatch.setattr(pytestconfig.option, "scenarios", True)
+    monkeypatch.setattr("tests.scenarios.marked", found)
     assert pytest_cmdline_main(pytestconfig) == 0
     said = capsys.readouterr().out
     for (document, name), tests in found().items():
