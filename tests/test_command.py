@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quintet import command
-from tests.stub.project import until
+from tests.eventually import eventually
 
 
 def test_output_and_exit_code(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def gone(pid: int) -> None:
         except FileNotFoundError:
             return True
 
-    until(dead if Path("/proc/self").exists() else lambda: os.system(f"kill -0 {pid}") != 0, "its end")  # noqa: S605
+    eventually(dead if Path("/proc/self").exists() else lambda: os.system(f"kill -0 {pid}") != 0, "its end")  # noqa: S605
 
 
 def test_long_output_keeps_both_ends(tmp_path: Path) -> None:

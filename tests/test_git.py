@@ -10,7 +10,7 @@ import pytest
 
 from quintet import git
 from quintet.errors import GitError
-from tests.stub.project import until
+from tests.eventually import eventually
 from tests.test_command import gone
 
 
@@ -58,7 +58,7 @@ def test_a_command_that_is_interrupted_leaves_no_lock(repository: Path) -> None:
         raise Interrupted
 
     def when_it_has_begun() -> None:
-        until(lambda: (repository / "started").exists() and (repository / ".git/index.lock").exists())
+        eventually(lambda: (repository / "started").exists() and (repository / ".git/index.lock").exists())
         os.kill(os.getpid(), signal.SIGUSR1)
 
     words, before = commits_slowly(repository), signal.signal(signal.SIGUSR1, interrupt)

@@ -3,12 +3,12 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
-from contextlib import chdir, contextmanager, suppress
+from contextlib import chdir, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -21,7 +21,9 @@ from quintet.config import load_settings
 from quintet.errors import QuintetError
 from quintet.fleet.add import Given, Wish, add_tasks, find_source
 from quintet.fleet.database import Database
-from quintet.fleet.tasks import QueuedTask, TaskStatus
+from quintet.fleet.messages import SlotOrder
+from quintet.fleet.tasks import QueuedTask, TaskOutcome, TaskStatus
+from tests.eventually import eventually
 from tests.fleet.postgres import Postgres
 from tests.stub.preloaded import run
 from tests.stub.replies import TASK
@@ -82,11 +84,11 @@ class Fleet:
         path = Path(self.task_file(name))
         return add_tasks(self.database, loaded, source, [Given(path.read_text(), path.name)], wish or Wish())[0][0]
 
-    def worker(self, *words: str, **env: str) -> "subprocess.Popen[str]":
+    def worker(self, *words: str, cwd: Path | None = None, **env: str) -> "subprocess.Popen[str]":
         """Start a worker, in a home of its own where `env` says so."""
         process = subprocess.Popen(
             [sys.executable, "-m", "quintet", "worker", *words],
-            cwd=self.project.wd,
+            cwd=cwd or self.project.wd,
             env=self.project.env | self.settings | env,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -99,7 +101,7 @@ class Fleet:
 
     def machine(self, name: str, *words: str, **env: str) -> "subprocess.Popen[str]":
         """Start a worker with a state directory of its own, as if it were another machine."""
-        return self.worker("--name", name, *words, XDG_STATE_HOME=str(self.project.root / name[0]), **env)
+        return self.worker("--name", name, *words, cwd=None, XDG_STATE_HOME=str(self.project.root / name[0]), **env)
 
     def remote(self, *words: str) -> str:
         """What git says of the bare remote."""
@@ -121,14 +123,30 @@ class Fleet:
         """Write something down about a task, as a slot does."""
         assert self.database.change(self.task(task_id), **attributes)
 
-    def until(self, is_so: Callable[[], Any], what: str = "", seconds: float = DEADLINE) -> Any:
+    def sql(self, statement: str, *values: object) -> None:
+        """Change the file of the queue behind the engine's back."""
+        with closing(sqlite3.connect(self.url.removeprefix("sqlite:///"))) as connection, connection:
+            connection.execute(statement, values)
+
+    def give_to_slot(self, order: SlotOrder) -> None:
+        """Let all tasks be as if the engine had started them in a slot."""
+        self.sql("UPDATE workflow_status SET status = 'PENDING', executor_id = ?", order.name)
+
+    def fail(self, task_id: str, **outcome: Any) -> None:
+        """Let a task be as if its run had ended with a FAIL."""
+        output = TaskOutcome(verdict="FAIL", **outcome).model_dump_json()
+        where = "SET status = 'SUCCESS', output = ? WHERE workflow_uuid = ?"
+        self.sql(f"UPDATE workflow_status {where}", output, task_id)
+
+    def until(self, is_so: Callable[[], Any], what: str = "the condition", seconds: float = DEADLINE) -> Any:
         """Wait until something is so."""
-        deadline = time.monotonic() + seconds
-        while not (found := is_so()):
-            rows = [f"{one.id} {one.status} {one.place} {one.parked} {one.progress}" for one in self.database.tasks()]
-            assert time.monotonic() < deadline, "\n".join([what, *rows, *self.logs()])
-            time.sleep(0.05)
-        return found
+        return eventually(is_so, what, deadline=seconds, on_failure=self.evidence)
+
+    def evidence(self) -> str:
+        """Return what to look at if a test waits in vain: the tasks, the logs of their runs, and the rest."""
+        tasks = self.database.tasks()
+        rows = [f"{one.id} {one.status} {one.place} {one.parked} {one.progress}" for one in tasks]
+        return "\n".join(["--- tasks", *rows, "--- logs", *self.logs(), self.project.evidence()])
 
     def until_status(self, task_id: str, status: TaskStatus, seconds: float = DEADLINE) -> QueuedTask:
         self.until(lambda: self.task(task_id).status is status, f"{task_id} {status}", seconds)
@@ -155,7 +173,7 @@ class Fleet:
         for pid in children_in(self.project.root):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        for state in self.project.root.glob("?/quintet"):
+        for state in self.project.root.glob("*/quintet"):
             run(["stop", "--all"], self.project.env | {"XDG_STATE_HOME": str(state.parent)}, self.project.wd)
         if self._database:
             self._database.close()

@@ -14,6 +14,8 @@ from quintet.fleet import carrying as module
 from quintet.fleet.carrying import Carrying
 from quintet.fleet.checkpoint import Clone
 from quintet.fleet.messages import CheckpointMade, Moved, RunHalted, SlotOrder, confirmation, last_confirmed
+from quintet.fleet.slot import FAILED_HERE, Slot
+from quintet.fleet.tasks import TaskStatus
 from tests.fleet.rig import Fleet, fleet
 
 
@@ -91,3 +93,80 @@ def test_checkpoints_are_pushed_as_they_come(
 def test_the_last_whole_confirmation_counts() -> None:
     assert last_confirmed(confirmation(1.5) + confirmation(2.25) + b"3.") == 2.25
     assert last_confirmed(b"3.") == float("-inf")
+
+
+class Stopped(Exception):  # noqa: N818 - stands for the end of a process
+    """What `os._exit` does in a test."""
+
+
+def slot_with_task(queue: Fleet, task: str) -> Slot:
+    """A slot to which the engine has given a task."""
+    order = SlotOrder(url=queue.url, worker="desk", number=1, machine="here", lease=120.0)
+    queue.give_to_slot(order)
+    queue.note(task, progress={"agent": "tester", "run": "r"})
+    return Slot(order)
+
+
+@pytest.fixture
+def exits(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """The exit codes of slots, which end in this process."""
+    codes: list[int] = []
+
+    def end(code: int) -> None:
+        codes.append(code)
+        raise Stopped
+
+    monkeypatch.setattr("os._exit", end)
+    monkeypatch.setattr("quintet.fleet.slot.say", lambda _: None)
+    yield codes
+    monkeypatch.undo()
+
+
+@pytest.mark.parametrize(
+    ("halted", "ended"),
+    [
+        pytest.param(RunHalted(reason="no disk\x1b[0m"), ("on desk: no disk", FAILED_HERE), id="failure"),
+        pytest.param(RunHalted(reason="usage limit: x", until=4e9), ("usage limit: x", 0), id="limit"),
+        pytest.param(RunHalted(reason="waits", gate="approve-spec-0"), ("waits", 0), id="gate"),
+    ],
+)
+def test_a_run_that_cannot_go_on_frees_its_slot(
+    queue: Fleet, monkeypatch: pytest.MonkeyPatch, exits: list[int], halted: RunHalted, ended: tuple[str, int]
+) -> None:
+    task = queue.add("a")
+    slot = slot_with_task(queue, task)
+    monkeypatch.setattr(Carrying, "_run", lambda *_: halted)
+    with pytest.raises(Stopped):
+        slot.carry_out(task, queue.database.spec(task))
+    found = queue.task(task)
+    assert (found.status, found.place, found.progress.machine) == (TaskStatus.PARKED, "waiting", "")
+    assert (found.parked_until, found.gate) == (halted.until, halted.gate)
+    assert [(found.parked, code) for code in exits] == [ended]
+
+
+@pytest.mark.parametrize("said", [RunHalted(reason="it was stopped", was_told=True), None], ids=["told", "no word"])
+def test_a_slot_that_is_told_to_end_gives_its_task_back(
+    queue: Fleet, monkeypatch: pytest.MonkeyPatch, exits: list[int], said: RunHalted | None
+) -> None:
+    task = queue.add("a")
+    slot = slot_with_task(queue, task)
+    slot.stopping.set()
+    starts = iter([said])
+    monkeypatch.setattr(Carrying, "_run", lambda *_: next(starts))
+    with pytest.raises(Stopped):
+        slot.carry_out(task, queue.database.spec(task))
+    found = queue.task(task)
+    assert (found.status, found.place, found.parked, found.takeovers) == (TaskStatus.WAITING, "waiting", "", 0)
+    assert exits == [0]
+
+
+def test_a_run_that_dies_again_and_again_is_parked(
+    queue: Fleet, monkeypatch: pytest.MonkeyPatch, exits: list[int]
+) -> None:
+    task = queue.add("a")
+    slot = slot_with_task(queue, task)
+    monkeypatch.setattr(Carrying, "_run", lambda *_: None)
+    with pytest.raises(Stopped):
+        slot.carry_out(task, queue.database.spec(task))
+    assert queue.task(task).parked.startswith("on desk: the process of its run has died 3 times; see ")
+    assert exits == [FAILED_HERE]

@@ -1,7 +1,6 @@
 """The commands of the queue, without a worker: what they add, show, change and refuse."""
 
 import json
-import sqlite3
 import stat
 import sys
 import time
@@ -15,10 +14,8 @@ from quintet.errors import QueueError
 from quintet.fleet.add import find_source, without_login
 from quintet.fleet.choosing import Worker, clock
 from quintet.fleet.reading import WAITING, QueueReader, open_to_read
-from quintet.fleet.tasks import Needs, TaskOutcome, TaskStatus, attributes_of
+from quintet.fleet.tasks import Needs, TaskOutcome, TaskSpec, TaskStatus, attributes_of
 from tests.fleet.rig import Fleet, fleet, with_remote
-
-NEEDED = {"id", "title", "status", "verdict", "machine", "branch", "commit", "reason"}
 
 
 @pytest.fixture
@@ -27,24 +24,16 @@ def queue() -> Iterator[Fleet]:
         yield made
 
 
+NEEDED = {"id", "title", "status", "verdict", "machine", "branch", "commit", "reason"}
+
+
 def ids(said: str) -> list[str]:
     return [line for line in said.splitlines() if line.startswith("add-a-greeting")]
 
 
 def test_add_puts_tasks_in_with_what_they_wait_for(queue: Fleet) -> None:
     first = ids(queue.queue("add", queue.task_file("a"), "--priority", "2"))[0]
-    options = (
-        "--after",
-        first[-8:],
-        "--delay",
-        "2h",
-        "--label",
-        "gpu",
-        "--account",
-        "claude-1",
-        "-s",
-        "limits.max_rounds=3",
-    )
+    options = f"--after {first[-8:]} --delay 2h --label gpu --account claude-1 -s limits.max_rounds=3".split()
     second = ids(queue.queue("add", queue.task_file("b"), *options, QUEUE_ACCOUNTS='{"claude-1": 2}'))[0]
     rows = queue.listed()
     assert all(rows[one].keys() >= NEEDED for one in (first, second))
@@ -114,9 +103,7 @@ def test_the_folder_of_a_queue_keeps_its_rights(queue: Fleet, tmp_path: Path) ->
 
 def test_a_queue_of_a_newer_quintet_is_refused(queue: Fleet) -> None:
     queue.database.tasks()
-    with sqlite3.connect(queue.url.removeprefix("sqlite:///")) as connection:
-        connection.execute("UPDATE quintet_format SET version = 2")
-    connection.close()
+    queue.sql("UPDATE quintet_format SET version = 2")
     line = queue.refused("queue")
     assert "was made by a newer Quintet (format 2." in line
     assert "pip install --upgrade 'quintet[fleet]'" in line
@@ -124,9 +111,7 @@ def test_a_queue_of_a_newer_quintet_is_refused(queue: Fleet) -> None:
 
 def test_an_older_queue_is_brought_up_to_date(queue: Fleet) -> None:
     queue.database.tasks()
-    with sqlite3.connect(queue.url.removeprefix("sqlite:///")) as connection:
-        connection.execute("DELETE FROM quintet_format")
-    connection.close()
+    queue.sql("DELETE FROM quintet_format")
     assert "The queue is empty." in queue.queue()
 
 
@@ -199,6 +184,29 @@ def test_a_parked_task_says_until_when_and_goes_on_then_or_after_retry(queue: Fl
     assert queue.task(task).status is TaskStatus.WAITING
 
 
+def test_what_was_approved_of_a_failed_attempt_is_forgotten_in_the_next(queue: Fleet) -> None:
+    task = queue.add("a")
+    assert queue.refused("queue", "approve", task).startswith(f"{task} does not wait for anybody; ")
+    queue.note(task, parked="waits for approval", gate="approve-spec-0")
+    queue.queue("approve", task)
+    approval = queue.task(task).approval
+    assert approval
+    assert (approval.step, approval.approved) == ("approve-spec-0", True)
+    queue.fail(task, reason="its last round (1) has failed")
+    said = queue.queue("add", queue.task_file("a"))
+    assert f"{task} is in the queue already" in said
+    assert f": failed; quintet queue retry {task} " in said
+    assert "begins anew (attempt 2)" in queue.queue("retry", task)
+    again = queue.task(task)
+    assert (again.status, again.attempt, again.approval, again.gate) == (TaskStatus.WAITING, 2, None, "")
+
+
+def test_the_same_task_at_another_commit_is_another_task(queue: Fleet) -> None:
+    first = queue.add("a")
+    queue.project.git("commit", "--quiet", "--allow-empty", "--message", "Go on")
+    assert queue.add("a") != first
+
+
 def test_nobody_changes_a_task_that_is_not_as_it_was_seen(queue: Fleet) -> None:
     seen = queue.task(queue.add("a"))
     queue.database.cancel(seen.id)
@@ -237,8 +245,7 @@ def test_workers_are_shown_drained_and_forgotten(queue: Fleet) -> None:
     assert "takes tasks again" in queue.call("workers", "drain", "anna", "--undo").stdout
     assert queue.refused("workers", "drain", "bert") == "there is no worker bert; there are: anna"
     assert queue.refused("workers", "remove", "anna") == "anna is running; end it first with Ctrl-C or SIGTERM"
-    with sqlite3.connect(queue.project.root / "queue.db") as connection:
-        connection.execute("UPDATE quintet_workers SET beat = beat - 1000")
+    queue.sql("UPDATE quintet_workers SET beat = beat - 1000")
     assert "anna is removed" in queue.call("workers", "remove", "anna").stdout
     assert queue.database.workers() == []
 
@@ -270,8 +277,11 @@ def test_a_listing_that_is_watched_goes_on_when_the_database_was_away(
 
 
 def test_the_listing_shows_the_newest_that_have_ended(queue: Fleet) -> None:
-    for number in range(22):
-        queue.database.cancel(queue.add(f"t{number}"))
+    spec = TaskSpec(repository="/x", is_local=True, base="c", text="t", settings={})
+    names = [f"add-{number}" for number in range(22)]
+    queue.database.add({name: (spec, attributes_of("A task", "/x", Needs())) for name in names})
+    for name in names:
+        queue.database.cancel(name)
     said = queue.queue()
     assert said.startswith("22 cancelled\n")
     assert said.count("cancelled add-") == 20
@@ -312,10 +322,8 @@ def test_doctor_says_what_is_wrong_and_how_to_fix_it(queue: Fleet) -> None:
     levels = {row["name"]: row["level"] for row in found["checks"]}
     assert found["can_run"] is True
     assert (levels["database"], levels["project"], levels["workers"]) == ("ok", "ok", "warning")
-    with sqlite3.connect(queue.url.removeprefix("sqlite:///")) as connection:
-        refusal = "BEFORE UPDATE ON quintet_format BEGIN SELECT RAISE(ABORT, 'only to be read'); END"
-        connection.execute(f"CREATE TRIGGER refusal {refusal}")
-    connection.close()
+    refusal = "BEFORE UPDATE ON quintet_format BEGIN SELECT RAISE(ABORT, 'only to be read'); END"
+    queue.sql(f"CREATE TRIGGER refusal {refusal}")
     said = queue.call("queue", "doctor")
     assert said.exit_code == 1
     assert f"failure  database     the queue at {queue.url}: only to be read" in said.stdout

@@ -1,7 +1,6 @@
 """Strange task files, and rows in the database that nobody has added with `queue add`."""
 
 import json
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,13 +14,14 @@ from quintet.fleet.tasks import TaskStatus, read_spec
 from tests.fleet.rig import LONG_TASK, Fleet, fleet
 from tests.workspace.repositories import sh
 
-SPEC: dict[str, Any] = {"repository": "/r.git", "is_local": False, "base": "c1" * 20, "text": "t", "settings": {}}
-
 
 @pytest.fixture
 def queue() -> Iterator[Fleet]:
     with fleet() as made:
         yield made
+
+
+SPEC: dict[str, Any] = {"repository": "/r.git", "is_local": False, "base": "c1" * 20, "text": "t", "settings": {}}
 
 
 @pytest.mark.parametrize(
@@ -52,9 +52,7 @@ def test_a_name_that_is_no_folder_is_refused(name: str) -> None:
 
 def test_rows_with_such_names_are_not_there_for_anybody(queue: Fleet) -> None:
     task = queue.add("a")
-    with sqlite3.connect(queue.url.removeprefix("sqlite:///")) as connection:
-        connection.execute("UPDATE workflow_status SET workflow_uuid = '../../x'")
-    connection.close()
+    queue.sql("UPDATE workflow_status SET workflow_uuid = '../../x'")
     assert queue.database.tasks() == queue.database.living() == []
     assert queue.database.ids() == []
     assert queue.refused("queue", "show", task) == f"there is no task {task} in the queue"

@@ -6,15 +6,15 @@ import os
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, TESTER
+from tests.eventually import eventually, show_journals, show_processes
 from tests.stub.preloaded import start
 from tests.stub.replies import (
     ANALYST_APPROVED,
@@ -27,6 +27,7 @@ from tests.stub.replies import (
 )
 
 DEADLINE = 90.0
+T = TypeVar("T")
 REVISE = "REVIEW_RESULT: REVISE\nREVIEW_NOTES:\n- Handoff: name the file\nRequired changes:\n- name it\n"
 LONG_SUMMARY = PROGRAMMER_SUMMARY + "\n## Known limitations\nnone that anybody has found so far\n"
 
@@ -107,23 +108,37 @@ class Scripted:
         done = subprocess.run(["git", *words], cwd=self.wd, env=self.env, capture_output=True, text=True, check=True)
         return done.stdout.strip()
 
-    def until(self, found: Callable[[], list[Path]]) -> list[Path]:
-        """Wait until there is something to be found."""
-        deadline = time.monotonic() + DEADLINE
-        while True:
+    def until(self, found: Callable[[], T], what: str = "something to be found") -> T:
+        """Wait until there is something to be found; files may come and go meanwhile."""
+
+        def look() -> T | None:
             with suppress(OSError):
-                if paths := found():
-                    return paths
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+                return found()
+            return None
+
+        value = eventually(look, what, deadline=DEADLINE, on_failure=self.evidence)
+        assert value is not None
+        return value
 
     def until_there(self, name: str) -> Path:
         """Wait for a file below `.tmp/`."""
-        deadline = time.monotonic() + DEADLINE
-        while not (found := sorted(self.wd.glob(f".tmp/{name}"))):
-            assert time.monotonic() < deadline, f"{name} did not appear"
-            time.sleep(0.02)
-        return found[-1]
+        return self.until(lambda: sorted(self.wd.glob(f".tmp/{name}")), name)[-1]
+
+    def evidence(self) -> str:
+        """Return what to look at if a test waits in vain: journals, processes and the agents' screens."""
+        return "\n".join([show_journals(self.root), show_processes([str(self.root)]), *self._screens()])
+
+    def _screens(self) -> Iterator[str]:
+        for socket in self.root.glob("x/quintet/s/*"):
+            tmux = ["tmux", "-S", str(socket)]
+            listing = subprocess.run(
+                [*tmux, "list-panes", "-a", "-F", "#{pane_id}"], capture_output=True, text=True, check=False
+            )
+            for pane in listing.stdout.split():
+                shown = subprocess.run(
+                    [*tmux, "capture-pane", "-p", "-t", pane], capture_output=True, text=True, check=False
+                )
+                yield f"--- screen of {pane}\n{shown.stdout.rstrip()}"
 
     def kill_tmux(self) -> None:
         """End the tmux server of every session, without Quintet knowing."""
@@ -138,12 +153,13 @@ class Scripted:
             process.wait()
             if process.stdout:
                 process.stdout.close()
-        start(["stop", "--all"], self.env, self.wd).communicate(timeout=DEADLINE)
+        if self.started or any(self.root.glob("x/quintet/s/*")):
+            start(["stop", "--all"], self.env, self.wd).communicate(timeout=DEADLINE)
         shutil.rmtree(self.root, ignore_errors=True)
 
 
 @cache
-def _repository() -> Path:
+def project_with_commit() -> Path:
     """A repository with one commit, to be copied: git takes ten times as long to make another."""
     kept = tempfile.TemporaryDirectory(prefix="qw", dir="/tmp")
     atexit.register(kept.cleanup)
@@ -159,13 +175,13 @@ def _repository() -> Path:
 
 
 @contextmanager
-def scripted(roles: dict[str, Any]) -> Iterator[Scripted]:
-    """A git project with one commit and agents that follow a script."""
+def scripted(roles: dict[str, Any], template: Path | None = None) -> Iterator[Scripted]:
+    """A copy of a git project, by default one with one commit, and agents that follow a script."""
     project = Scripted(Path(tempfile.mkdtemp(prefix="qw", dir="/tmp")))
     (project.root / "home").mkdir()
     project.wd.mkdir()
     project.script(roles)
-    shutil.copytree(_repository(), project.wd, symlinks=True, dirs_exist_ok=True)
+    shutil.copytree(template or project_with_commit(), project.wd, symlinks=True, dirs_exist_ok=True)
     try:
         yield project
     finally:

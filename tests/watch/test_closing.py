@@ -4,8 +4,6 @@ import subprocess
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from quintet.loop import journal
 from quintet.loop.journal import Event
 from quintet.roles import ANALYST, TESTER
@@ -13,7 +11,6 @@ from quintet.watch.console.pass_screen import pass_screen
 from quintet.watch.runs.changes import Changes, FileChange
 from quintet.watch.runs.summary import Summary, summarise
 from tests.watch.events import at, sent, started, taken, verdict_of, write
-from tests.watch.scripted import scripted, story
 
 RUN = "20260102-030405-abcdef"
 
@@ -91,23 +88,6 @@ def test_it_says_what_to_do_next(tmp_path: Path) -> None:
     committed = screen(tmp_path, passed(at(55, journal.Noted(text="committed as 0123456789abcdef"))), changes=found)
     assert "committed as 0123456789ab" in committed
     assert "git commit" not in committed
-
-
-@pytest.mark.parametrize("how", ["--plain", "--json"])
-def test_a_run_that_passes_ends_with_it(how: str) -> None:
-    with scripted(story()) as project:
-        (project.wd / "new.py").write_text("a = 1\nb = 2\n")
-        code, output = project.call("run", how)
-    assert code == 0, output
-    assert ("1 file changed, 2 lines added, 0 removed" in output) is (how == "--plain")
-    assert ("The PASS rests on the tester's word alone." in output) is (how == "--plain")
-
-
-def test_a_run_that_fails_has_none() -> None:
-    with scripted(story()) as project:
-        code, output = project.call("run", "--plain", MAX_ROUNDS="1")
-    assert code == 1, output
-    assert "The PASS rests on" not in output
 
 
 def test_a_task_that_is_no_utf8_can_be_printed(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import re
 import shlex
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
 
 import pytest
@@ -34,14 +35,21 @@ from tests.watch.scripted import Scripted, scripted, story, turns
 PRICES = {"scripted": {"input": 2.0, "cached": 0.5, "output": 10.0}}
 
 
+@dataclass
+class FinishedRun(Scripted):
+    """A project in which a run has passed, and what the run has printed."""
+
+    printed: str = ""
+
+
 @pytest.fixture(scope="module")
-def project() -> Iterator[Scripted]:
+def project() -> Iterator[FinishedRun]:
     script = story()
     script["programmer"][0].insert(0, {"write": {"path": "greet.py", "text": "print('hello')\n"}})
     with scripted(script) as project:
-        code, output = project.call("run", PRICES=json.dumps(PRICES))
+        code, output = project.call("run", "--plain", PRICES=json.dumps(PRICES))
         assert code == 0, output
-        yield project
+        yield FinishedRun(project.root, printed=output)
 
 
 def test_every_number_of_the_report(project: Scripted) -> None:
@@ -82,6 +90,15 @@ def test_every_number_of_the_report(project: Scripted) -> None:
 
     state = json.loads((project.wd / ".tmp" / "quintet-state.json").read_text())
     assert state["tokens_used"] == total
+
+
+def test_a_run_that_passes_ends_with_the_screen_of_a_pass(project: FinishedRun) -> None:
+    assert "1 file changed, 1 line added, 0 removed" in project.printed
+    assert "The PASS rests on the tester's word alone." in project.printed
+
+
+def test_a_run_that_nobody_touches_tells_of_nobody(project: Scripted) -> None:
+    assert "hand_typed" not in {event["event"] for event in project.journal}
 
 
 def test_the_bytes_that_condensation_saved(project: Scripted) -> None:
@@ -171,7 +188,7 @@ def test_the_status_of_a_finished_run(project: Scripted) -> None:
 
 def test_a_limit_of_tokens_stops_a_run_that_goes_on_with_a_higher_one() -> None:
     with scripted(story()) as project:
-        code, output = project.call("run", MAX_TOKENS="1500")
+        code, output = project.call("run", START_AGENT="programmer", MAX_TOKENS="1500")
         assert code == 3, output
         used = [reply["tokens"] for reply in project.journal if reply["event"] == "reply_taken"]
         total = sum(tokens["input"] + tokens["output"] for tokens in used)
@@ -182,15 +199,15 @@ def test_a_limit_of_tokens_stops_a_run_that_goes_on_with_a_higher_one() -> None:
         assert project.call("run", MAX_TOKENS="1500")[0] == 3
         code, output = project.call("run", "--json", MAX_TOKENS="0")
         assert code == 0, output
-        assert json.loads(output.splitlines()[-1]) == project.journal[-1]
-        assert len([event for event in project.journal if event["event"] == "prompt_sent"]) == 10
+        assert json.loads(output.splitlines()[-1]) == project.journal[-1], "no screen of a PASS follows"
+        assert len([event for event in project.journal if event["event"] == "prompt_sent"]) == 6
 
 
 def test_a_turn_that_needed_a_reminder_counts_whole() -> None:
     script = story()
     script["tester"] = [[{"reply": "RESULT: PASS", "manner": "say_only"}], *turns("RESULT: PASS\nEVIDENCE:\n- ok\n")]
     with scripted(script) as project:
-        code, output = project.call("run", IDLE_GRACE_SECONDS="0.5", START_AGENT="tester")
+        code, output = project.call("run", IDLE_GRACE_SECONDS="0.2", START_AGENT="tester")
         assert code == 0, output
         (reply,) = [event for event in project.journal if event["event"] == "reply_taken"]
         assert [event["event"] for event in project.journal].count("reminded") == 1
@@ -202,9 +219,10 @@ def test_a_turn_that_needed_a_reminder_counts_whole() -> None:
 def test_a_tester_that_is_asked_again_and_says_nothing_has_its_turn_counted() -> None:
     silent = [{"reply": "RESULT: PASS", "manner": "say_only"}]
     with scripted({TESTER.name: [*turns("no verdict"), silent]}) as project:
-        settings = {"START_AGENT": "tester", "MAX_ROUNDS": "1", "IDLE_GRACE_SECONDS": "0.5", "MAX_FILE_REMINDERS": "0"}
-        code, output = project.call("run", **settings)
+        settings = {"START_AGENT": "tester", "MAX_ROUNDS": "1", "IDLE_GRACE_SECONDS": "0.2", "MAX_FILE_REMINDERS": "0"}
+        code, output = project.call("run", "--plain", **settings)
         assert code == 1, output
+        assert "The PASS rests on" not in output
         told = [event for event in project.journal if event["event"] in ("reply_taken", "reply_missed")]
         assert [event["event"] for event in told] == ["reply_taken", "reply_missed"]
         total = sum(event["tokens"]["input"] + event["tokens"]["output"] for event in told)
@@ -216,10 +234,9 @@ def test_a_tester_that_is_asked_again_and_says_nothing_has_its_turn_counted() ->
 
 
 def test_a_run_that_is_killed_is_shown_as_interrupted_and_goes_on() -> None:
-    script = story()
-    with scripted(script | {"analyst": [[{"hang": True}]]}) as project:
-        process = project.start("run")
-        project.until_there("*/prompts/001-analyst.md")
+    with scripted({"tester": [[{"hang": True}]]}) as project:
+        process = project.start("run", START_AGENT="tester")
+        project.until_there("*/prompts/001-tester.md")
         assert json.loads(project.call("status", "--json")[1])["status"] == "RUNNING"
         process.kill()
         process.wait()
@@ -227,7 +244,7 @@ def test_a_run_that_is_killed_is_shown_as_interrupted_and_goes_on() -> None:
         told = json.loads(project.call("status", "--json")[1])
         assert (told["status"], told["at_work"]) == ("GONE", False)
         project.call("stop", "--all")
-        project.script(script)
+        project.script({"tester": turns("RESULT: PASS\nEVIDENCE:\n- ok\n")})
         code, output = project.call("run")
         assert code == 0, output
-        assert "PASS in round 2" in project.call("runs")[1]
+        assert "PASS in round 1" in project.call("runs")[1]

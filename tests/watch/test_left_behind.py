@@ -20,69 +20,65 @@ while :; do
 done
 """
 """waits for the tester's FAIL, and makes a PASS of it"""
+SETTINGS = {"START_AGENT": PROGRAMMER.name, "MAX_ROUNDS": "1"}
 
 
-@pytest.fixture
-def run() -> Iterator[Scripted]:
-    roles: dict[str, Any] = story()
-    background = "nohup sh ../overwrite.sh </dev/null >/dev/null 2>&1 &"
-    roles[PROGRAMMER.name] = [[{"run": background}, {"reply": LONG_SUMMARY}]]
-    roles[TESTER.name] = [[{"run": "ls"}, {"reply": FAIL}, {"think": 0.5}]]
-    with scripted(roles) as project:
-        (project.root / "overwrite.sh").write_text(OVERWRITE)
-        yield project
+def in_background(line: str) -> dict[str, str]:
+    return {"run": f"nohup {line} </dev/null >/dev/null 2>&1 &"}
 
 
 def warnings(run: Scripted) -> list[str]:
     return [event["text"] for event in run.journal if event["event"] == "warned"]
 
 
+@pytest.fixture(scope="module")
+def run() -> Iterator[Scripted]:
+    """A run in which every role leaves something behind."""
+    forge = {"run": f"echo forged > .tmp/agent-responses/{TESTER.response_file}"}
+    roles: dict[str, Any] = story() | {
+        PROGRAMMER.name: [[in_background("sh ../overwrite.sh"), {"reply": LONG_SUMMARY}]],
+        PEER_PROGRAMMER.name: [[{"run": "ls"}, forge, {"think": 0.6}, {"reply": PROGRAMMER_APPROVED}]],
+        TESTER.name: [[in_background("sleep 2004"), {"reply": FAIL}, {"think": 0.5}]],
+    }
+    with scripted(roles) as project:
+        (project.root / "overwrite.sh").write_text(OVERWRITE)
+        code, said = project.call("run", CLEANUP_ON_EXIT="1", **SETTINGS)
+        assert code == 1, said
+        yield project
+
+
 def test_a_process_that_the_programmer_left_is_ended_before_anybody_judges(run: Scripted) -> None:
-    code, said = run.call("run", MAX_ROUNDS="1")
-    assert code == 1, said
-    (told,) = [text for text in warnings(run) if "running" in text]
-    assert told.startswith("programmer had left")
+    (told,) = [text for text in warnings(run) if "programmer had left" in text]
     assert "overwrite.sh" in told
-    steps = [event["event"] for event in run.journal]
-    judged = next(n for n, event in enumerate(run.journal) if event.get("role") == PEER_PROGRAMMER.name
-                  and event["event"] == "prompt_sent")  # fmt: skip
-    assert steps.index("warned", steps.index("reply_taken")) < judged
-
-
-def test_without_the_setting_nothing_is_ended_by_anybody(run: Scripted) -> None:
-    run.script(story() | {PROGRAMMER.name: [[
-        {"run": "nohup sleep 20 </dev/null >/dev/null 2>&1 & echo $! > .tmp/pid"}, {"reply": LONG_SUMMARY},
-    ]]})  # fmt: skip
-    code, said = run.call("run", END_STRAYS="0")
-    pid = int((run.wd / ".tmp/pid").read_text())
-    assert not has_ended(pid)
-    os.kill(pid, signal.SIGKILL)
-    assert code == 0, said
-    assert not [text for text in warnings(run) if "running" in text]
+    judged = next(
+        number
+        for number, event in enumerate(run.journal)
+        if (event["event"], event.get("role")) == ("prompt_sent", PEER_PROGRAMMER.name)
+    )
+    assert told in [event.get("text") for event in run.journal[:judged]]
 
 
 def test_at_the_end_of_a_run_everything_is_ended_with_its_terminals(run: Scripted) -> None:
-    left = [{"run": "nohup sleep 2004 </dev/null >/dev/null 2>&1 &"}, {"reply": PASS}]
-    run.script(story() | {TESTER.name: [left]})
-    code, said = run.call("run", CLEANUP_ON_EXIT="1")
-    assert code == 0, said
-    (told,) = [text for text in warnings(run) if "running" in text]
-    assert "tester had left" in told
+    (told,) = [text for text in warnings(run) if "tester had left" in text]
     assert "sleep 2004" in told
 
 
 def test_a_response_that_nobody_has_asked_for_is_told_and_kept(run: Scripted) -> None:
-    forged = f"echo forged > .tmp/agent-responses/{TESTER.response_file}"
-    run.script(story() | {
-        PEER_PROGRAMMER.name: [[{"run": "ls"}, {"run": forged}, {"think": 0.6}, {"reply": PROGRAMMER_APPROVED}]],
-        TESTER.name: turns(PASS),
-    })  # fmt: skip
-    code, said = run.call("run")
-    assert code == 0, said
     (told,) = [text for text in warnings(run) if "not at work" in text]
     assert "response file of tester" in told
     (kept,) = run.folder.glob("*-tester-late-1.md")
     assert kept.read_text() == "forged\n"
+
+
+def test_without_the_setting_nothing_is_ended_by_anybody() -> None:
+    leave = {"run": "nohup sleep 2005 </dev/null >/dev/null 2>&1 & echo $! > .tmp/pid"}
+    with scripted({TESTER.name: [[leave, {"reply": PASS}]]}) as run:
+        code, said = run.call("run", START_AGENT=TESTER.name, END_STRAYS="0")
+        pid = int((run.wd / ".tmp/pid").read_text())
+        assert not has_ended(pid)
+        os.kill(pid, signal.SIGKILL)
+        assert code == 0, said
+        assert not [text for text in warnings(run) if "running" in text]
 
 
 LATER = """\
@@ -92,20 +88,19 @@ echo 'exit 0' > check.sh
 """waits until the reply is taken and the changes of the turn were looked at, and makes the check succeed"""
 
 
-@pytest.mark.parametrize("role", [PROGRAMMER, PEER_PROGRAMMER, TESTER], ids=str)
-def test_a_process_that_waits_for_the_end_of_its_turn_changes_nothing(run: Scripted, role: Role) -> None:
-    (run.wd / "check.sh").write_text("exit 1\n")
-    run.git("add", "--all")
-    run.git("commit", "--quiet", "--message", "a check")
-    (run.root / "later.sh").write_text(LATER.format(output=role.output))
-    leave = [{"run": "nohup sh ../later.sh </dev/null >/dev/null 2>&1 &"}, {"run": "ls"}]
-    run.script(story() | {
-        PROGRAMMER.name: turns(LONG_SUMMARY),
-        TESTER.name: turns(PASS),
-        role.name: [[*leave, {"reply": {PROGRAMMER: LONG_SUMMARY, TESTER: PASS}.get(role, PROGRAMMER_APPROVED)}]],
-    })  # fmt: skip
-    code, said = run.call("run", MAX_ROUNDS="1", VERIFY_CMD="sh check.sh", PROTECT="check.sh", RED_FIRST="off")
-    assert (code, (run.wd / "check.sh").read_text()) == (1, "exit 1\n"), said
-    (told,) = [text for text in warnings(run) if "running" in text]
-    assert told.startswith(f"{role} had left ")  # the script, and perhaps what it is just waiting with
-    assert "sh ../later.sh" in told
+@pytest.mark.parametrize("role", [PROGRAMMER, TESTER], ids=str)
+def test_a_process_that_waits_for_the_end_of_its_turn_changes_nothing(role: Role) -> None:
+    leave = [in_background("sh ../later.sh"), {"run": "ls"}]
+    roles = story() | {PROGRAMMER.name: turns(LONG_SUMMARY), TESTER.name: turns(PASS)}
+    roles[role.name] = [[*leave, {"reply": LONG_SUMMARY if role is PROGRAMMER else PASS}]]
+    with scripted(roles) as run:
+        (run.wd / "check.sh").write_text("exit 1\n")
+        run.git("add", "--all")
+        run.git("commit", "--quiet", "--message", "a check")
+        (run.root / "later.sh").write_text(LATER.format(output=role.output))
+        checks = {"VERIFY_CMD": "sh check.sh", "PROTECT": "check.sh", "RED_FIRST": "off"}
+        code, said = run.call("run", **SETTINGS, **checks)
+        assert (code, (run.wd / "check.sh").read_text()) == (1, "exit 1\n"), said
+        (told,) = [text for text in warnings(run) if "running" in text]
+        assert told.startswith(f"{role} had left ")  # the script, and perhaps what it is just waiting with
+        assert "sh ../later.sh" in told

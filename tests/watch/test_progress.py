@@ -5,12 +5,13 @@ from pathlib import Path
 import pytest
 
 from quintet.loop import journal
-from quintet.roles import ANALYST, PEER_ANALYST
+from quintet.roles import ANALYST, PEER_ANALYST, TESTER
 from quintet.watch.console.console import Lines, open_console
 from quintet.watch.console.progress import Progress
 from quintet.watch.runs.terminal_status import TurnActivity
+from tests.stub.replies import FAIL
 from tests.watch.events import START, at, finished, sent, started, taken
-from tests.watch.scripted import scripted, story
+from tests.watch.scripted import DEADLINE, scripted, turns
 
 BEGIN = START.timestamp()
 SCREEN = "\x1b[1m• Explored\x1b[0m\n  └ Read main.py\n\n• Ran pytest -q\n  └ 3 passed\n\n› Ask for something"
@@ -75,18 +76,14 @@ def test_the_journal_for_programs_has_no_such_lines(tmp_path: Path) -> None:
         assert not hasattr(show, "tick")
 
 
-def test_a_run_says_who_is_at_work() -> None:
-    with scripted(story(think=1.5)) as project:
-        code, output = project.call("run", "--plain", PROGRESS_SECONDS="0.3", MAX_ROUNDS="1")
-    assert code == 1, output
-    assert "analyst has been at work for 1 s" in output
-
-
-def test_who_watches_is_told_as_often_as_the_settings_say() -> None:
-    with scripted(story(think=1.5)) as project:
-        run = project.start("run", "--plain", MAX_ROUNDS="1")
-        project.until_there("*/journal.jsonl")
-        code, output = project.call("watch", "--plain", PROGRESS_SECONDS="0.3")
-        run.communicate(timeout=60)
-    assert code == 0, output
-    assert "has been at work for 1 s" in output
+def test_a_run_and_its_watcher_say_who_is_at_work_as_often_as_their_settings_say() -> None:
+    with scripted({TESTER.name: turns(FAIL, think=1.5)}) as project:
+        settings = {"START_AGENT": TESTER.name, "MAX_ROUNDS": "1", "PROGRESS_SECONDS": "0.3"}
+        run = project.start("run", "--plain", **settings)
+        project.until_there("*/prompts/*-tester.md")
+        code, watched = project.call("watch", "--plain", PROGRESS_SECONDS="0.3")
+        assert code == 0, watched
+        output, _ = run.communicate(timeout=DEADLINE)
+    assert run.returncode == 1, output
+    assert "tester has been at work for 1 s" in output
+    assert "tester has been at work for 1 s" in watched

@@ -3,8 +3,8 @@
 import subprocess
 
 from quintet.roles import ANALYST, PROGRAMMER, TESTER
-from tests.stub.project import until
-from tests.watch.scripted import Scripted, scripted, story, turns
+from tests.stub.replies import FAIL
+from tests.watch.scripted import DEADLINE, LONG_SUMMARY, Scripted, scripted, story, turns
 
 
 def type_into(project: Scripted, role: str, words: str) -> None:
@@ -18,30 +18,24 @@ def type_into(project: Scripted, role: str, words: str) -> None:
     subprocess.run([*tmux, "send-keys", "-t", pane, words, "Enter"], check=True)
 
 
-def told(project: Scripted) -> list[str]:
+def typed(project: Scripted) -> list[str]:
     return [event["role"] for event in project.journal if event["event"] == "hand_typed"]
 
 
 def test_a_prompt_that_somebody_types_is_told() -> None:
-    slow = turns("a summary of the work", think=8.0)
-    with scripted(story() | {PROGRAMMER.name: slow}) as project:
-        process = project.start("run", "--plain", MAX_ROUNDS="1")
+    wait = {"run": "until test -e .tmp/continue; do sleep 0.02; done"}
+    roles = story() | {PROGRAMMER.name: [[wait, {"reply": LONG_SUMMARY}]], TESTER.name: turns(FAIL)}
+    with scripted(roles) as project:
+        process = project.start("run", "--plain", MAX_ROUNDS="1", START_AGENT=PROGRAMMER.name)
         project.until_there("20*/prompts/*-programmer.md")
-        type_into(project, "system_analyst", "what do you think of this?")
-        until(lambda: told(project) == [ANALYST.name], "the word of it")
+        for role, window in ((ANALYST, "system_analyst"), (TESTER, TESTER.name)):  # both are at rest
+            type_into(project, window, "what do you think of this?")
+            project.until(lambda role=role: role.name in typed(project), f"the word of the {role}")  # type: ignore[misc]
         type_into(project, PROGRAMMER.name, "and you?")
-        type_into(project, TESTER.name, "before anything was asked of you")
-        until(lambda: TESTER.name in told(project), "the word of the tester")
-        said, _ = process.communicate(timeout=120)
+        (project.wd / ".tmp/continue").touch()
+        said, _ = process.communicate(timeout=DEADLINE)
         assert "warning: somebody typed into the analyst's terminal" in said
-        assert sorted(told(project)) == [ANALYST.name, PROGRAMMER.name, TESTER.name], "each once"
+        assert sorted(typed(project)) == [ANALYST.name, PROGRAMMER.name, TESTER.name], "each once"
         report = (project.folder / "report.md").read_text(encoding="utf-8")
         assert "3 hand-typed prompts" in report
         assert "somebody typed into the programmer's terminal" in report
-
-
-def test_a_run_that_nobody_touches_tells_of_nobody() -> None:
-    with scripted(story()) as project:
-        code, said = project.call("run", "--plain")
-        assert code == 0, said
-        assert told(project) == []

@@ -1,5 +1,6 @@
 """A repository and a state directory for the tests of worktrees."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,17 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(f"GIT_{who}_EMAIL", "somebody@example.org")
 
 
-@pytest.fixture
-def checkout(tmp_path: Path) -> Path:
-    wd = tmp_path / "shop"
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with one commit, to be copied: git takes much longer to make another."""
+    wd = tmp_path_factory.mktemp("template") / "shop"
     wd.mkdir()
-    sh(wd, "git init --quiet --initial-branch=main")
     (wd / "README.md").write_text("A shop.\n")
-    sh(wd, "git add --all && git commit --quiet --message Begin")
+    who = "-c user.name=Somebody -c user.email=somebody@example.org"
+    sh(wd, f"git init --quiet --initial-branch=main && git add --all && git {who} commit --quiet --message Begin")
     return wd
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, template: Path) -> Path:
+    return shutil.copytree(template, tmp_path / "shop", symlinks=True)

@@ -230,7 +230,7 @@ def test_nothing_is_copied_through_a_link_of_the_repository(checkout: Path, tmp_
     assert worktrees_of(checkout) == []
 
 
-@pytest.mark.parametrize("calls", range(12))
+@pytest.mark.parametrize("calls", range(6))
 def test_a_kill_at_any_write_leaves_nothing_half_made(
     checkout: Path, calls: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -241,6 +241,7 @@ def test_a_kill_at_any_write_leaves_nothing_half_made(
             made: Worktree | None = create(settings(checkout), TITLE)
         except Killed:
             made = None
+    assert bool(made) is (calls == 5), "every write has its kill"
     for one in worktrees_of(checkout):
         one.model_copy(update={"pid": 0, "started": ""}).save()  # its process is gone
     assert everything(checkout) == before

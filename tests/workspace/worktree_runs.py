@@ -1,29 +1,43 @@
 """Runs of scripted agents in worktrees of one repository, and what must be as before."""
 
+import atexit
+import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from quintet.roles import PROGRAMMER, TESTER
-from tests.stub.replies import PASS, PROGRAMMER_SUMMARY, TASK
-from tests.watch.scripted import DEADLINE, Scripted, scripted, story, turns
+from quintet.roles import PEER_ANALYST, PROGRAMMER, TESTER
+from tests.stub.replies import ANALYST_APPROVED, PASS, PROGRAMMER_SUMMARY, TASK
+from tests.watch.scripted import DEADLINE, Scripted, project_with_commit, scripted, story, turns
+
+
+@cache
+def project_on_main() -> Path:
+    """A repository on the branch main that ignores what runs leave, to be copied."""
+    kept = tempfile.TemporaryDirectory(prefix="qm", dir="/tmp")
+    atexit.register(kept.cleanup)
+    made = Scripted(Path(kept.name))
+    shutil.copytree(project_with_commit(), made.wd, symlinks=True)
+    made.git("branch", "--move", "main")
+    (made.wd / ".gitignore").write_text(".tmp/\n")
+    made.git("add", "--all")
+    made.git("commit", "--quiet", "--message", "Ignore")
+    return made.wd
 
 
 @contextmanager
 def repository() -> Iterator[Scripted]:
     """A repository on the branch main."""
-    with scripted(building_story()) as made:
-        made.git("branch", "--move", "main")
-        (made.wd / ".gitignore").write_text(".tmp/\n")
-        made.git("add", "--all")
-        made.git("commit", "--quiet", "--message", "Ignore")
+    with scripted(building_story(), project_on_main()) as made:
         yield made
 
 
 def building_story(think: float = 0.0) -> dict[str, Any]:
     """A run that passes at once, in which the programmer writes a file."""
-    roles = story(think)
+    roles = story(think) | {PEER_ANALYST.name: turns(ANALYST_APPROVED, think=think)}
     thinking = [{"think": think}] if think else []
     writing = {"write": {"path": "built.txt", "text": "done\n"}}
     roles[PROGRAMMER.name] = [[*thinking, writing, {"reply": PROGRAMMER_SUMMARY}]]
