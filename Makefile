@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tmux bubblewrap chromium postgresql demo unit test test-anywhere check dist wheel-test browser e2e e2e-long soak-real chaos fleet trust fuzz load bench bench-peers screenshots clean
+.PHONY: help setup tmux bubblewrap chromium postgresql demo unit test pytest test-anywhere check dist wheel-test browser e2e e2e-long soak-real chaos fleet trust fuzz load bench bench-peers screenshots clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,8 +52,11 @@ check: $(READY) ## types and style
 unit: $(READY) ## the fast lane, in under 20 seconds: what needs no process, socket or tmux
 	PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 $(BIN)/pytest -q --unit
 
-test: check tmux bubblewrap ## types, style and all tests but those of `make wheel-test`, `make browser` and `make e2e`
-	$(BIN)/pytest -q -n 4 --dist worksteal  # most of them wait for processes, so more workers than cores
+test: $(READY) tmux bubblewrap ## types, style and all tests but those of `make wheel-test`, `make browser` and `make e2e`
+	@$(MAKE) --no-print-directory --jobs=2 check pytest  # side by side: pytest waits for processes now and then
+
+pytest: $(READY)
+	$(BIN)/pytest -q -n 4 --dist worksteal  # more workers than cores, because many tests wait for processes
 
 test-anywhere: ## make demo and make test below /tmp, as another user, with a hostile configuration
 	tools/test-anywhere
