@@ -15,7 +15,8 @@ import pytest
 from quintet.server.tmux.connection import TmuxConnection, quote
 from quintet.server.tmux.errors import CommandFailed, TmuxError
 from quintet.server.tmux.servers import is_dead, is_listening, server_pid
-from tests.server.rig import Rig, until
+from tests.eventually import eventually
+from tests.server.rig import Rig
 
 
 def connected(check: Callable[[TmuxConnection], Awaitable[None]], program: str = "exec cat") -> None:
@@ -51,14 +52,14 @@ def test_looking_for_a_dead_server_starts_none(tmp_path: Path) -> None:
     assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
-@pytest.mark.parametrize("value", ["it's", 'a "b"', "#{pane_id}", "$HOME ~ \\", "; kill-server", "%end 1 2 1", "é😀"])
-def test_a_word_is_a_word(value: str) -> None:
+def test_a_word_is_a_word() -> None:
     async def check(tmux: TmuxConnection) -> None:
-        await tmux.run(f"set-option -g @x {quote(value)}")
-        assert await tmux.run("show-options -gv @x") == [value]
-        nested = f"set-option -g @y {quote(value)}"
-        await tmux.script(f"if-shell -F 1 {quote(nested)}")
-        assert await tmux.run("show-options -gv @y") == [value]
+        for value in ("it's", 'a "b"', "#{pane_id}", "$HOME ~ \\", "; kill-server", "%end 1 2 1", "é😀"):
+            await tmux.run(f"set-option -g @x {quote(value)}")
+            assert await tmux.run("show-options -gv @x") == [value]
+            nested = f"set-option -g @y {quote(value)}"
+            await tmux.script(f"if-shell -F 1 {quote(nested)}")
+            assert await tmux.run("show-options -gv @y") == [value]
 
     connected(check)
 
@@ -142,26 +143,20 @@ def test_commands_after_the_end(tmp_path: Path) -> None:
     asyncio.run(attach())
 
 
-def test_the_process_behind_a_socket_without_linux_credentials(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    rig.terminal()
-    path = rig.state_folder.socket("cao-t")
-    pid = server_pid(path)
-    assert pid == int(rig.tmux("display-message", "-p", "#{pid}"))
-    monkeypatch.delattr("socket.SO_PEERCRED", raising=False)
-    assert server_pid(path) == pid
-    assert server_pid(path.with_name("nobody")) == 0
-
-
-def test_a_living_server_that_refuses_is_not_dead(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    """macOS refuses a connection where the queue of a socket is full."""
-
+def test_the_process_behind_a_socket(own_rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_path: Path) -> socket.socket:
         raise ConnectionRefusedError
 
-    rig.terminal()
-    path = rig.state_folder.socket("cao-t")
+    own_rig.terminal()
+    path = own_rig.state_folder.socket("cao-t")
+    pid = server_pid(path)
+    assert pid == own_rig.tmux_pid()
+    with monkeypatch.context() as patch:
+        patch.delattr("socket.SO_PEERCRED", raising=False)
+        assert server_pid(path) == pid, "also without the credentials that Linux has"
+        assert server_pid(path.with_name("nobody")) == 0
     monkeypatch.setattr("quintet.server.tmux.servers._connect", refuse)
-    assert is_listening(path)
+    assert is_listening(path), "macOS refuses a connection where the queue of a socket is full"
     assert not is_dead(path)
-    rig.tmux("kill-server")
-    until(lambda: is_listening(path), lambda listening: not listening)
+    own_rig.tmux("kill-server")
+    eventually(lambda: not is_listening(path), "the end of tmux")
