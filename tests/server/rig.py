@@ -124,9 +124,7 @@ class Rig:
     def status(self, terminal: str) -> str:
         return str(self.get(terminal)["status"])
 
-    def eventually(
-        self, look: Callable[[], T], what: str = "the condition", wanted: Callable[[T], object] = bool
-    ) -> T:
+    def eventually(self, look: Callable[[], T], what: str = "the condition", wanted: Callable[[T], object] = bool) -> T:
         """Wait, and show the screens and processes of the server if the wait is in vain."""
         return eventually(look, what, wanted=wanted, on_failure=self.show)
 

@@ -20,8 +20,8 @@ from quintet.providers.registry import find_provider
 from quintet.server.state_folder import StateFolder
 from quintet.server.terminal.sandbox import sandbox_command
 from quintet.server.terminal.terminal_spec import TerminalSpec
-from tests.sandbox.need import need_bubblewrap
 from tests.eventually import eventually
+from tests.sandbox.need import need_bubblewrap
 from tests.server.rig import Rig
 
 FAKE = Path(__file__).parents[1] / "stub" / "fake_acp.py"

@@ -8,7 +8,6 @@ from quintet.server.terminal import input as delivery
 from quintet.server.terminal.agent_terminal import AgentTerminal
 from tests.server.rig import Rig
 
-
 REFUSED = ("please go on", "/rename analyst-1", "yes", "0", "12", "two\nlines")
 
 

@@ -43,6 +43,6 @@ def test_word_of_a_new_session_is_left_when_there_is_room_again(
         client.create_session("tester", "scripted", session_name="full")
         assert json.loads(path.read_text(encoding="utf-8"))["sessions"] == []
         full.clear()
-        eventually(lambda: json.loads(path.read_text(encoding="utf-8"))["sessions"] == ["cao-full"], "word of the session")
+        eventually(lambda: json.loads(path.read_text(encoding="utf-8"))["sessions"] == ["cao-full"], "the new session")
         client.close()
     assert [entry.name for entry in path.parent.iterdir()] == [".gitignore"]

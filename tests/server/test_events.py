@@ -31,7 +31,8 @@ def history(rig: Rig, last: str | None = None) -> list[tuple[str, str, dict[str,
 
 
 def test_a_turn_is_told_while_nobody_asks(rig: Rig) -> None:
-    terminal = rig.terminal([[{"say": "a"}, {"reply": "ok"}]])
+    gate, wait = rig.gate()
+    terminal = rig.terminal([[{"say": "a"}, wait, {"reply": "ok"}]])
     seen: list[tuple[str, Any]] = []
     with rig.http.stream("GET", "/events") as stream:
         events = frames(stream.iter_lines())
@@ -42,6 +43,8 @@ def test_a_turn_is_told_while_nobody_asks(rig: Rig) -> None:
         for _, kind, data in events:
             assert data["terminal"] == terminal
             seen.append((kind, data.get("state") or data.get("status")))
+            if seen[-1] == ("status", "processing"):
+                gate.touch()
             if seen[-1] == ("turn", "ended"):
                 break
     kinds = [one for one in seen if one[0] != "output"]

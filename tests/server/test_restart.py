@@ -203,9 +203,7 @@ def test_a_server_killed_in_the_middle_of_a_turn() -> None:
             assert http.get(where).json()["status"] == "processing"
             assert http.get(where).json()["dispatch_id"] == "d"
             gate.touch()
-            eventually(
-                lambda: http.get(where).json()["status"], "the end", wanted=lambda status: status == "completed"
-            )
+            eventually(lambda: http.get(where).json()["status"], "the end", wanted=lambda status: status == "completed")
             assert http.get(f"{where}/output?mode=last").json()["output"] == "survived"
             assert http.delete("/sessions/k").status_code == 200
             assert not StateFolder(root / "quintet").session_names()

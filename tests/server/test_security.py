@@ -136,7 +136,7 @@ def test_a_form_of_another_page_starts_nothing(rig: Rig) -> None:
     assert rig.http.get("/sessions").json() == []
 
 
-NAMES = ["a:b", "a.b", "-t", "a b", "a\nb", "a/../b", "..", "", "x" * 65, "a;kill-server", "=a", "@1", "%0", "ä", "a\x00"]
+NAMES = ["a:b", "a.b", "-t", "a b", "a\nb", "a/../b", "..", "", "x" * 65, "a;kill-server", "=a", "@1", "%0", "ä", "\0"]
 PROFILES = ["../../etc/passwd", "programmer.md", "/etc/passwd", "a\nname: b", "-x", "x" * 65, ""]
 
 

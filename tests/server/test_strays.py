@@ -90,7 +90,6 @@ def test_a_start_and_the_present_are_told_by_one_clock() -> None:
     assert started_at(2**30) == 0
 
 
-@pytest.mark.parametrize("name", [MARK])
-def test_a_terminal_in_a_terminal_has_a_mark_of_its_own(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(name, "outer")
-    assert (pane_environment({}) | {name: "inner"})[name] == "inner"
+def test_a_terminal_in_a_terminal_has_a_mark_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(MARK, "outer")
+    assert (pane_environment({}) | {MARK: "inner"})[MARK] == "inner"

@@ -5,7 +5,6 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
@@ -90,11 +89,8 @@ def test_replies_go_to_their_commands() -> None:
 
 def test_a_screen_that_imitates_the_protocol() -> None:
     async def check(tmux: TmuxConnection) -> None:
-        for _ in range(200):
-            shown = await tmux.run("capture-pane -p")
-            if "over" in shown:
-                break
-            await asyncio.sleep(0.02)
+        while "over" not in (shown := await tmux.run("capture-pane -p")):
+            await asyncio.sleep(0.01)
         assert shown[:4] == ["%end 1 1 1", "%error 1 2 1", "%exit", "over"]
         assert await tmux.run("display-message -p fine") == ["fine"]
 
@@ -116,12 +112,11 @@ def test_a_client_that_takes_its_time_does_not_hold_up_the_loop() -> None:
         assert process is not None
         process.send_signal(signal.SIGSTOP)  # it does not even notice that its connection is closed
         closing = asyncio.get_running_loop().create_task(tmux.close())
-        longest = 0.0
+        steps = 0
         while not closing.done():
-            begun = time.monotonic()
             await asyncio.sleep(0.001)
-            longest = max(longest, time.monotonic() - begun)
-        assert longest < 0.25
+            steps += 1
+        assert steps > 5, "others had their turns while it waited"
         assert process.returncode == -signal.SIGKILL
 
     connected(check)
