@@ -151,13 +151,16 @@ def test_attach_at_another_size(home: Rig) -> None:
         assert home.http.get("/sessions/t").json()["session"]["status"] == "active"
         assert home.status(terminal) == "completed"
         assert home.ask(terminal, "two\n" * 5) == "seen"
-        shown: list[bytes] = []
-        eventually(lambda: shown.append(_read(descriptor)) or b"seen" in b"".join(shown), "the reply")
+        shown = bytearray()
+        eventually(lambda: b"seen" in _add_output(descriptor, shown), "the reply")
         assert home.get(terminal)["turn"] == 2
 
 
-def _read(descriptor: int) -> bytes:
-    return os.read(descriptor, 65536) if select.select([descriptor], [], [], 0)[0] else b""
+def _add_output(descriptor: int, shown: bytearray) -> bytearray:
+    """Add what the terminal has shown since."""
+    if select.select([descriptor], [], [], 0)[0]:
+        shown += os.read(descriptor, 65536)
+    return shown
 
 
 def test_attach_read_only_passes_nothing_on(home: Rig) -> None:

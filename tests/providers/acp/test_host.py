@@ -3,6 +3,7 @@
 import stat
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +160,10 @@ def test_an_arrow_key_does_not_cancel(tmp_path: Path) -> None:
         assert rig.received("session/cancel") == []
 
 
+def has_ended_turns(rig: HostRig, number: int) -> bool:
+    return len(rig.events("end")) == number
+
+
 def test_a_permission_is_answered_by_kind(tmp_path: Path) -> None:
     keys = {b"y": "allowed: edit Write a.txt (proceed_once)", b"n": "not allowed: edit Write a.txt (cancel)"}
     keys[b"2"] = "allowed: edit Write a.txt (proceed_always)"
@@ -168,12 +173,13 @@ def test_a_permission_is_answered_by_kind(tmp_path: Path) -> None:
             rig.until(lambda: rig.title_is("asks"))
             rig.keys(b"x9")  # no answers
             rig.keys(key)
-            rig.until(lambda number=number: len(rig.events("end")) > number)
+            rig.until(partial(has_ended_turns, rig, number + 1))
             answer = shown.partition("(")[2].rstrip(")")
             assert rig.events("end")[-1]["reply"] == f"answered {answer}"
             event = rig.events("permission")[-1]
             assert (event["text"], event["answer"]) == ("edit Write a.txt", answer)
-            rig.until(lambda shown=shown: f"  {shown}" in rig.text)
+            rig.ready()
+            assert f"  {shown}" in rig.text
     silent = LocalRig(tmp_path, script={"turns": [[{"ask": {}}]]})
     assert silent.ask("write")["reply"] == "answered proceed_once"
     assert "  allowed: edit Write a.txt (proceed_once)" in silent.text
