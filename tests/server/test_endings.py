@@ -67,7 +67,8 @@ def test_a_killed_session(rig: Rig, how: str) -> None:
     assert rig.ask(rig.terminal(), "x") == "done 1"
 
 
-def test_an_end_is_told_without_being_asked(rig: Rig) -> None:
+def test_an_end_is_told_without_being_asked(own_rig: Rig) -> None:
+    rig = own_rig  # a snapshot also lists the sessions of earlier tests
     terminal = rig.terminal()
     with rig.http.stream("GET", "/events") as stream:
         lines = stream.iter_lines()
