@@ -12,7 +12,7 @@ import pytest
 
 import quintet
 from quintet import processes
-from tests.server.rig import until
+from tests.eventually import eventually
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_a_process_is_told_from_a_later_one_by_its_start(sleeper: "subprocess.Po
 def test_a_zombie_has_ended(sleeper: "subprocess.Popen[bytes]") -> None:
     assert not processes.has_ended(sleeper.pid)
     os.kill(sleeper.pid, signal.SIGKILL)
-    until(lambda: processes.has_ended(sleeper.pid), bool)
+    eventually(lambda: processes.has_ended(sleeper.pid))
     assert sleeper.returncode is None, "nobody has asked for its exit code"
     sleeper.wait()
     assert processes.has_ended(sleeper.pid)
@@ -52,7 +52,7 @@ def test_a_zombie_has_ended(sleeper: "subprocess.Popen[bytes]") -> None:
 def test_a_stopped_process_has_not_ended(sleeper: "subprocess.Popen[bytes]") -> None:
     assert not processes.is_stopped(sleeper.pid)
     os.kill(sleeper.pid, signal.SIGSTOP)
-    until(lambda: processes.is_stopped(sleeper.pid), bool)
+    eventually(lambda: processes.is_stopped(sleeper.pid))
     assert not processes.has_ended(sleeper.pid)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,14 +19,22 @@ from quintet.providers.scripted.provider import PROVIDER
 from quintet.providers.scripted.response_file import response_path
 from quintet.providers.scripted.scenario import RoleScript, load_role_script
 from quintet.tokens import TokenCount
-from tests.server.rig import Rig, until
+from tests.server.rig import LiveServer, Rig
+
+
+@pytest.fixture(scope="module")
+def live_server() -> Iterator[LiveServer]:
+    live = LiveServer()
+    yield live
+    live.close()
 
 
 @pytest.fixture
-def rig() -> Iterator[Rig]:
-    rig = Rig()
+def rig(live_server: LiveServer) -> Iterator[Rig]:
+    rig = Rig(live_server)
     yield rig
-    rig.end()
+    live_server.end_sessions()
+    shutil.rmtree(rig.root)
 
 
 def prompt(path: Path) -> str:
@@ -39,69 +48,54 @@ def test_it_is_registered() -> None:
     assert find_provider("nobody") is None
 
 
-@pytest.mark.parametrize("name", ["answer.md", "with space.md", "it's.md", "ünï😀.md", "a/b/c.md"])
-def test_it_writes_the_response_file_that_the_prompt_names(rig: Rig, name: str) -> None:
-    terminal = rig.terminal([[{"reply": "RESULT: PASS"}]])
-    rig.ask(terminal, prompt(rig.wd / name))
-    assert (rig.wd / name).read_text(encoding="utf-8") == "RESULT: PASS\n"
+NAMES = ["answer.md", "with space.md", "it's.md", "ünï😀.md", "a/b/c.md"]
 
 
-def test_it_runs_commands_and_edits_files(rig: Rig) -> None:
+def test_it_writes_the_response_file_that_the_prompt_names(rig: Rig) -> None:
+    passed = [{"reply": "RESULT: PASS"}]
+    manners = [
+        [{"reply": "only said", "manner": "say_only"}],
+        [{"reply": "late", "manner": "late", "seconds": 0.5}],
+        [{"reply": "0123456789", "manner": "pieces", "seconds": 0.5}],
+        [{"reply": "x", "manner": "empty"}],
+        [{"reply": "x", "manner": "twice", "seconds": 0}],
+    ]
+    terminal = rig.terminal([*[passed] * len(NAMES), *manners])
+    for name in NAMES:
+        rig.ask(terminal, prompt(rig.wd / name))
+        assert (rig.wd / name).read_text(encoding="utf-8") == "RESULT: PASS\n"
+    said, late, pieces, empty, twice = (rig.wd / f"{number}.md" for number in range(5))
+    assert rig.ask(terminal, prompt(said)) == "only said"
+    assert not said.exists()
+    rig.ask(terminal, prompt(late))
+    rig.eventually(late.exists, "a file that comes late")
+    assert rig.status(terminal) == "completed"
+    rig.send(terminal, prompt(pieces))
+    rig.eventually(lambda: pieces.exists() and pieces.read_text(encoding="utf-8") == "01234", "the first piece")
+    rig.until(terminal, "completed")
+    assert pieces.read_text(encoding="utf-8") == "0123456789\n"
+    rig.ask(terminal, prompt(empty))
+    assert empty.read_bytes() == b""
+    rig.ask(terminal, prompt(twice))
+    assert "(Once more.)" in twice.read_text(encoding="utf-8")
+
+
+def test_it_runs_commands_edits_files_and_hangs(rig: Rig) -> None:
     turn: list[dict[str, Any]] = [
         {"write": {"path": "src/a.txt", "text": "one\n"}},
         {"run": "echo two >> src/a.txt; cat src/a.txt; exit 3"},
         {"reply": "exit {exit_code}:\n{output}"},
     ]
-    assert rig.ask(rig.terminal([turn]), "go") == "exit 3:\none\ntwo"
-    assert (rig.wd / "src/a.txt").read_text(encoding="utf-8") == "one\ntwo\n"
-
-
-def test_its_verdict_follows_the_command(rig: Rig) -> None:
     verdict = {"when": "pass", "then": [{"reply": "RESULT: PASS"}], "else": [{"reply": "RESULT: FAIL\n{output}"}]}
-    terminal = rig.terminal([[{"run": "cat flag"}, verdict]])
-    assert rig.ask(terminal, "test it").startswith("RESULT: FAIL\ncat: ")
+    test = [{"run": "cat flag"}, verdict]
+    terminal = rig.terminal([turn, test, test, [{"say": "thinking"}, {"hang": True}]])
+    assert rig.ask(terminal, "go") == "exit 3:\none\ntwo"
+    assert (rig.wd / "src/a.txt").read_text(encoding="utf-8") == "one\ntwo\n"
+    assert rig.ask(terminal, "test it").startswith("RESULT: FAIL\ncat: "), "its verdict follows the command"
     (rig.wd / "flag").touch()
     assert rig.ask(terminal, "test it") == "RESULT: PASS"
-
-
-def test_the_last_turn_repeats(rig: Rig) -> None:
-    terminal = rig.terminal([[{"reply": "a"}], [{"reply": "b {turn}"}]])
-    assert [rig.ask(terminal, "x") for _ in range(3)] == ["a", "b 2", "b 3"]
-
-
-def test_it_ignores_the_file(rig: Rig) -> None:
-    terminal = rig.terminal([[{"reply": "only said", "manner": "say_only"}]])
-    assert rig.ask(terminal, prompt(rig.wd / "r.md")) == "only said"
-    assert not (rig.wd / "r.md").exists()
-
-
-def test_it_writes_late(rig: Rig) -> None:
-    terminal = rig.terminal([[{"reply": "late", "manner": "late", "seconds": 0.5}]])
-    rig.ask(terminal, prompt(rig.wd / "r.md"))
-    until((rig.wd / "r.md").exists, bool)
-    assert rig.status(terminal) == "completed"
-
-
-def test_it_writes_in_pieces(rig: Rig) -> None:
-    terminal = rig.terminal([[{"reply": "0123456789", "manner": "pieces", "seconds": 0.5}]])
-    rig.send(terminal, prompt(rig.wd / "r.md"))
-    until(lambda: (rig.wd / "r.md").exists() and (rig.wd / "r.md").read_text(encoding="utf-8"), lambda t: t == "01234")
-    rig.until(terminal, "completed")
-    assert (rig.wd / "r.md").read_text(encoding="utf-8") == "0123456789\n"
-
-
-def test_it_writes_nothing_or_twice(rig: Rig) -> None:
-    terminal = rig.terminal([[{"reply": "x", "manner": "empty"}], [{"reply": "x", "manner": "twice", "seconds": 0}]])
-    rig.ask(terminal, prompt(rig.wd / "r.md"))
-    assert (rig.wd / "r.md").read_bytes() == b""
-    rig.ask(terminal, prompt(rig.wd / "r.md"))
-    assert "(Once more.)" in (rig.wd / "r.md").read_text(encoding="utf-8")
-
-
-def test_it_hangs(rig: Rig) -> None:
-    terminal = rig.terminal([[{"say": "thinking"}, {"hang": True}]])
     rig.send(terminal, "go")
-    until(lambda: rig.full(terminal), lambda text: "thinking" in text)
+    rig.until_shown(terminal, "thinking")
     assert rig.status(terminal) == "processing"
 
 
@@ -180,14 +174,14 @@ def test_its_screens(text: str, status: TerminalStatus) -> None:
     assert PROVIDER.read_screen(Screen(text)) is status
 
 
-@pytest.mark.parametrize("sign", ["/exit", "!ls", "@file", "#note", "/rename it"])
-def test_only_what_is_typed_is_a_command(rig: Rig, sign: str) -> None:
+def test_only_what_is_typed_is_a_command(rig: Rig) -> None:
     terminal = rig.terminal([[{"save_prompt": "prompt"}, {"reply": "ok"}]])
-    assert rig.ask(terminal, f"{sign}\nmore") == "ok"
-    assert (rig.wd / "prompt").read_text(encoding="utf-8") == f"{sign}\nmore"
+    for sign in ("/exit", "!ls", "/rename it"):
+        assert rig.ask(terminal, f"{sign}\nmore") == "ok"
+        assert (rig.wd / "prompt").read_text(encoding="utf-8") == f"{sign}\nmore"
     rig.tmux("send-keys", "-l", "-t", "%0", "/rename typed")
     rig.tmux("send-keys", "-t", "%0", "Enter")
-    until(lambda: rig.full(terminal), lambda text: "Renamed to typed" in text)
+    rig.until_shown(terminal, "Renamed to typed")
 
 
 @pytest.mark.parametrize(

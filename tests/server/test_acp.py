@@ -5,7 +5,6 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +17,18 @@ from quintet.processes import children_of, has_ended
 from quintet.providers.acp.host_settings import RECORD
 from quintet.providers.editor import INPUT
 from quintet.providers.registry import find_provider
+from quintet.server.state_folder import StateFolder
 from quintet.server.terminal.sandbox import sandbox_command
 from quintet.server.terminal.terminal_spec import TerminalSpec
+from tests.eventually import eventually
 from tests.sandbox.need import need_bubblewrap
-from tests.server.rig import Rig, until
+from tests.server.rig import Rig
 
 FAKE = Path(__file__).parents[1] / "stub" / "fake_acp.py"
 
 
 class Agents:
-    """Terminals with the fake agent, which a client defines: the server knows nothing of it."""
+    """Terminals with the fake agent, which the client defines: the server does not know it."""
 
     def __init__(self, rig: Rig) -> None:
         self.rig = rig
@@ -63,9 +64,19 @@ class Agents:
         assert found is not None
         return found
 
-    def host(self, terminal: str) -> int:
-        listed = self.rig.tmux("list-panes", "-s", "-F", "#{pane_pid} #{@quintet}").splitlines()
-        return next(int(line.split(" ", 1)[0]) for line in listed if f'"id":"{terminal}"' in line)
+    def add_to_record(self, terminal: str, line: str) -> None:
+        with (self.folder(terminal) / RECORD).open("a") as record:
+            record.write(f"{line}\n")
+
+    def tool(self) -> int:
+        """Wait for the tool that the agent has spawned."""
+        pids = self.rig.root / "pids"
+        (pid,) = self.rig.eventually(lambda: pids.read_text().split() if pids.exists() else [], "the tool")
+        return int(pid)
+
+    @property
+    def spawn(self) -> dict[str, Any]:
+        return {"spawn": {"pids": str(self.rig.root / "pids"), "loose": True}}
 
 
 @pytest.fixture
@@ -73,27 +84,33 @@ def agents(rig: Rig) -> Agents:
     return Agents(rig)
 
 
-def test_a_turn_is_read_from_messages(rig: Rig, agents: Agents) -> None:
+def test_turns_are_read_from_messages(rig: Rig, agents: Agents) -> None:
     tool = {"kind": "execute", "title": "make test", "rawInput": {"command": "make test"}}
     usage = {"inputTokens": 10, "cachedReadTokens": 4, "outputTokens": 3}
     end = {"result": {"stopReason": "end_turn", "usage": usage}}
-    terminal = agents.start([{"say": "I look."}, {"tool": tool}, {"say": "All "}, {"say": "well."}, {"end": end}])
-    assert rig.status(terminal) == "idle"
-    assert rig.ask(terminal, "go on") == "All well."
+    limit = {"error": {"code": 429, "message": "Too many requests"}}
+    terminal = agents.start(
+        [{"say": "I look."}, {"tool": tool}, {"say": "All "}, {"say": "well."}, {"end": end}],
+        [{"ask": {}}],
+        [{"end": limit}],
+    )
+    assert rig.send(terminal, "/rename tester-1").status_code == 200
+    assert rig.status(terminal) == "idle", "a conversation has no name"
+    assert rig.ask(terminal, "/model is text") == "All well."
     told = rig.get(terminal)
     assert told["provider"] == "own-agent"
     assert told["usage"] == {"input_tokens": 14, "cached_tokens": 4, "output_tokens": 3}
     assert told["actions"]["items"][0]["text"] == "make test"
     assert told["failure"] is None
-    assert agents.prompts() == ["go on"]
-
-
-def test_a_conversation_has_no_name_and_a_rename_no_effect(rig: Rig, agents: Agents) -> None:
-    terminal = agents.start()
-    assert rig.send(terminal, "/rename tester-1").status_code == 200
-    assert rig.status(terminal) == "idle"
-    assert rig.ask(terminal, "/model is text") == "done"
-    assert [text.lstrip("\u200b") for text in agents.prompts()] == ["/model is text"]
+    for _ in range(2):
+        assert rig.send(terminal, "go", dispatch_id="d1").status_code == 200
+    rig.until(terminal, "completed")
+    assert rig.last(terminal) == "answered proceed_once", "unless the user wants to be asked, the host says yes"
+    assert rig.get(terminal)["turn"] == 2, "a dispatch is handed over once"
+    rig.send(terminal, "fail")
+    assert rig.until(terminal, "completed")["failure"]["kind"] == "rate_limit"
+    assert rig.last(terminal) == ""
+    assert [text.lstrip("\u200b") for text in agents.prompts()] == ["/model is text", "go", "fail"]
 
 
 def test_a_long_prompt_with_anything_in_it_arrives_byte_for_byte(rig: Rig, agents: Agents) -> None:
@@ -105,29 +122,13 @@ def test_a_long_prompt_with_anything_in_it_arrives_byte_for_byte(rig: Rig, agent
     assert len(text.encode()) > 150_000
     terminal = agents.start()
     assert rig.ask(terminal, text) == "done"
-    assert agents.prompts() == [text]
     assert rig.ask(terminal, "short") == "done"
     assert agents.prompts() == [text, "short"]
     assert not (agents.folder(terminal) / INPUT).exists()
-
-
-def test_a_dispatch_is_handed_over_once(rig: Rig, agents: Agents) -> None:
-    terminal = agents.start([{"say": "one"}], [{"say": "two"}])
-    for _ in range(2):
-        assert rig.send(terminal, "go", dispatch_id="d1").status_code == 200
-    rig.until(terminal, "completed")
-    assert rig.last(terminal) == "one"
-    assert agents.prompts() == ["go"]
-    assert rig.get(terminal)["turn"] == 1
-
-
-def test_a_failed_turn_is_no_answer(rig: Rig, agents: Agents) -> None:
-    error = {"error": {"code": 429, "message": "Too many requests"}}
-    terminal = agents.start([{"end": error}])
-    rig.send(terminal, "go")
-    told = rig.until(terminal, "completed")
-    assert told["failure"]["kind"] == "rate_limit"
-    assert rig.last(terminal) == ""
+    host, (agent,) = rig.pane_pid(terminal), agents.events("start")
+    assert children_of(host) == [agent]
+    assert rig.http.post(f"/terminals/{terminal}/exit").status_code == 200
+    assert all(map(has_ended, (host, agent))), "an agent at rest ends by the host's own command"
 
 
 def test_a_note_of_the_host_is_the_reason_of_a_turn_at_work(rig: Rig, agents: Agents) -> None:
@@ -135,28 +136,22 @@ def test_a_note_of_the_host_is_the_reason_of_a_turn_at_work(rig: Rig, agents: Ag
     terminal = agents.start([{"until_file": str(gate)}, {"say": "late"}])
     rig.send(terminal, "go")
     assert rig.get(terminal)["reason"] is None
-    with (agents.folder(terminal) / RECORD).open("a") as record:
-        record.write('{"event":"note","text":"no message for 60 s"}\n')
+    agents.add_to_record(terminal, '{"event":"note","text":"no message for 60 s"}')
     told = rig.get(terminal)
     assert (told["status"], told["reason"]) == ("processing", "no message for 60 s")
     gate.touch()
     assert rig.until(terminal, "completed")["reason"] is None
 
 
-@pytest.mark.parametrize(("answer", "said"), [("y", "answered proceed_once"), ("n", "answered cancel")])
-def test_a_permission_waits_for_an_answer(answer: str, said: str, rig: Rig, agents: Agents) -> None:
-    terminal = agents.start([{"ask": {}}], params={"permissions": "ask"})
-    rig.send(terminal, "go", dispatch_id="d1")
-    told = rig.until(terminal, "waiting_user_answer")
-    assert told["accept_key"] == "y"
-    assert rig.send(terminal, "another", dispatch_id="d2").status_code == 409
-    assert rig.send(terminal, answer).status_code == 200
-    rig.until(terminal, "completed")
-    assert rig.last(terminal) == said
-
-
-def test_without_asking_the_host_says_yes(rig: Rig, agents: Agents) -> None:
-    assert rig.ask(agents.start([{"ask": {}}]), "go") == "answered proceed_once"
+def test_a_permission_waits_for_an_answer(rig: Rig, agents: Agents) -> None:
+    terminal = agents.start([{"ask": {}}], [{"ask": {}}], params={"permissions": "ask"})
+    for answer, said in (("y", "answered proceed_once"), ("n", "answered cancel")):
+        rig.send(terminal, "go", dispatch_id=f"d-{answer}")
+        assert rig.until(terminal, "waiting_user_answer")["accept_key"] == "y"
+        assert rig.send(terminal, "another", dispatch_id="d2").status_code == 409
+        assert rig.send(terminal, answer).status_code == 200
+        rig.until(terminal, "completed")
+        assert rig.last(terminal) == said
 
 
 def test_a_variable_and_a_mode_reach_the_agent_and_nobody_else(rig: Rig, agents: Agents) -> None:
@@ -165,59 +160,33 @@ def test_a_variable_and_a_mode_reach_the_agent_and_nobody_else(rig: Rig, agents:
     (agent,) = agents.events("start")
     assert b"MY_KEY=s3cret" in Path(f"/proc/{agent}/environ").read_bytes().split(b"\0")
     assert b"s3cret" not in Path(f"/proc/{agent}/cmdline").read_bytes()
-    host = agents.host(terminal)
-    assert b"s3cret" not in Path(f"/proc/{host}/cmdline").read_bytes()
+    assert b"s3cret" not in Path(f"/proc/{rig.pane_pid(terminal)}/cmdline").read_bytes()
     assert "s3cret" not in rig.tmux("list-panes", "-a", "-F", "#{@quintet} #{pane_start_command}")
-    other = rig.http.post("/sessions/t/terminals", params=rig.wish()).json()["id"]
-    assert b"s3cret" not in Path(f"/proc/{agents.host(other)}/environ").read_bytes()
+    assert b"s3cret" not in Path(f"/proc/{rig.pane_pid(rig.add_terminal())}/environ").read_bytes()
     kept = [path.read_bytes() for path in agents.folder(terminal).rglob("*") if path.is_file()]
     assert not [text for text in kept if b"s3cret" in text]
 
 
-def test_a_restarted_server_finds_an_agent_that_it_does_not_know(rig: Rig, agents: Agents) -> None:
-    terminal = agents.start([{"say": "one"}], [{"say": "two"}])
-    assert rig.ask(terminal, "first") == "one"
-    before = rig.get(terminal)
-    rig.restart()
-    assert rig.get(terminal) == before
-    assert rig.ask(terminal, "second") == "two"
-    assert agents.prompts() == ["first", "second"]
-
-
-def test_a_prompt_that_was_left_is_taken_after_a_restart_once(rig: Rig, agents: Agents) -> None:
+def test_a_prompt_that_was_left_is_taken_after_a_restart_once(own_rig: Rig) -> None:
+    rig, agents = own_rig, Agents(own_rig)
     gate = rig.root / "gate"
     terminal = agents.start([{"until_file": str(gate)}, {"say": "for a person"}], [{"say": "for the server"}])
     rig.tmux("send-keys", "-t", rig.pane(terminal), "a person's prompt", "Enter")
-    until(agents.prompts, bool)
-    threading.Thread(target=_send_anyhow, args=(rig, terminal), daemon=True).start()
-    until(lambda: '"pasted":true' in rig.tmux("list-panes", "-a", "-F", "#{@quintet}"), bool)
-    rig.stop()
-    rig.start("t")
-    assert rig.status(terminal) == "processing"
+    rig.eventually(agents.prompts, "the person's prompt")
+    sending = threading.Thread(target=_send_anyhow, args=(rig, terminal), daemon=True)
+    sending.start()
+    rig.until_pasted()
+    agents.add_to_record(terminal, '{"event":"begin","turn":1,"by":"person"}')
+    for _ in range(5):
+        assert rig.status(terminal) == "processing"
+    assert sending.is_alive(), "a turn that a person begins at the same moment is not the server's"
+    rig.restart()
+    assert rig.status(terminal) == "processing", "it finds an agent that it does not know"
     gate.touch()
     rig.until(terminal, "completed")
     assert rig.last(terminal) == "for the server"
     assert rig.send(terminal, "left\tbehind", dispatch_id="d1").status_code == 200
     assert rig.get(terminal)["turn"] == 1
-    assert agents.prompts() == ["a person's prompt", "left\tbehind"]
-
-
-def test_a_turn_that_a_person_begins_at_the_same_moment_is_not_taken_for_the_servers(rig: Rig, agents: Agents) -> None:
-    gate = rig.root / "gate"
-    terminal = agents.start([{"until_file": str(gate)}, {"say": "for a person"}], [{"say": "for the server"}])
-    rig.tmux("send-keys", "-t", rig.pane(terminal), "a person's prompt", "Enter")
-    until(agents.prompts, bool)
-    sending = threading.Thread(target=_send_anyhow, args=(rig, terminal), daemon=True)
-    sending.start()
-    until(lambda: '"pasted":true' in rig.tmux("list-panes", "-a", "-F", "#{@quintet}"), bool)
-    with (agents.folder(terminal) / RECORD).open("a") as record:
-        record.write('{"event":"begin","turn":1,"by":"person"}\n')
-    for _ in range(5):
-        assert rig.status(terminal) == "processing"
-    assert sending.is_alive(), "the prompt was not taken yet"
-    gate.touch()
-    sending.join()
-    rig.until(terminal, "completed")
     assert agents.prompts() == ["a person's prompt", "left\tbehind"]
 
 
@@ -228,13 +197,7 @@ def _send_anyhow(rig: Rig, terminal: str) -> None:
         return
 
 
-def another(agents: Agents, lost: str, **more: Any) -> str:
-    answer = agents.post("/sessions/t/terminals", params={"continues": lost}, **more)
-    assert answer.status_code == 201, answer.text
-    return str(answer.json()["id"])
-
-
-def test_a_conversation_goes_on_after_a_kill_in_mid_turn(rig: Rig, agents: Agents) -> None:
+def test_a_conversation_continues_after_a_kill_in_mid_turn(rig: Rig, agents: Agents) -> None:
     first = agents.start([{"say": "one"}], [{"hold": True}], agent={"mode": "free"})
     assert rig.ask(first, "go") == "one"
     rig.send(first, "work")
@@ -248,44 +211,44 @@ def test_a_conversation_goes_on_after_a_kill_in_mid_turn(rig: Rig, agents: Agent
     assert rig.ask(second, "go on") == "again in free"
     (loaded,) = [one["params"]["sessionId"] for one in agents.events() if one.get("method") == "session/load"]
     assert loaded == f"session-{agent}"
+    os.kill(rig.pane_pid(second), signal.SIGKILL)
+    rig.until(second, "error")
+    third = another(agents, second, script={"answers": {"session/load": {"error": {"code": 1, "message": "no"}}}})
+    assert rig.get(third)["continues"] is None, "a conversation that cannot be loaded does not continue"
+    assert rig.ask(third, "go") == "done"
 
 
-def test_a_conversation_that_cannot_be_loaded_is_not_said_to_go_on(rig: Rig, agents: Agents) -> None:
-    first = agents.start()
-    assert rig.ask(first, "go") == "done"
-    os.kill(agents.host(first), signal.SIGKILL)
-    rig.until(first, "error")
-    second = another(agents, first, script={"answers": {"session/load": {"error": {"code": 1, "message": "no"}}}})
-    assert rig.get(second)["continues"] is None
-    assert rig.ask(second, "go") == "done"
+def another(agents: Agents, lost: str, **more: Any) -> str:
+    answer = agents.post("/sessions/t/terminals", params={"continues": lost}, **more)
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["id"])
 
 
-def ended(pids: list[int]) -> Callable[[], bool]:
-    return lambda: all(map(has_ended, pids))
-
-
-@pytest.mark.parametrize("loose", [False, True])
-def test_a_killed_host_leaves_nothing_behind(loose: bool, rig: Rig, agents: Agents) -> None:
-    pids = rig.root / "pids"
-    terminal = agents.start([{"spawn": {"pids": str(pids), "loose": loose}}, {"hold": True}])
+@pytest.mark.parametrize("way", ["kill", "exit", "session"])
+def test_no_process_outlives_its_terminal(way: str, rig: Rig, agents: Agents) -> None:
+    terminal = agents.start([agents.spawn, {"hold": True}])
     rig.send(terminal, "go")
-    tool = until(lambda: pids.read_text().split() if pids.exists() else [], bool)
-    (agent,) = agents.events("start")
-    os.kill(agents.host(terminal), signal.SIGKILL)
-    rig.until(terminal, "error")
-    until(ended([agent, *map(int, tool)]), bool)
+    pids = [agents.tool(), rig.pane_pid(terminal), *agents.events("start")]
+    match way:
+        case "kill":
+            os.kill(rig.pane_pid(terminal), signal.SIGKILL)
+            rig.until(terminal, "error")
+        case "exit":
+            assert rig.http.post(f"/terminals/{terminal}/exit").status_code == 200
+        case _:
+            assert rig.http.delete("/sessions/t").status_code == 200
+    rig.eventually(lambda: all(map(has_ended, pids)), "the end of all processes")
 
 
 def test_what_a_turn_leaves_running_is_ended_and_the_agent_is_not(rig: Rig, agents: Agents) -> None:
-    pids = rig.root / "pids"
-    terminal = agents.start([{"spawn": {"pids": str(pids), "loose": True}}, {"say": "done"}], [{"say": "again"}])
+    terminal = agents.start([agents.spawn, {"say": "done"}], [{"say": "again"}])
     rig.send(terminal, "go", dispatch_id="d1")
     rig.until(terminal, "completed")
-    (tool,) = pids.read_text().split()
+    tool = agents.tool()
     answer = rig.http.post("/sessions/t/strays")
     assert answer.status_code == 200
-    assert [tool in command for command in answer.json()["ended"][terminal]] == [True]
-    assert has_ended(int(tool))
+    assert [str(tool) in command for command in answer.json()["ended"][terminal]] == [True]
+    assert has_ended(tool)
     assert rig.ask(terminal, "go on") == "again", "the agent lives"
 
 
@@ -304,74 +267,38 @@ def test_an_agent_in_a_sandbox(rig: Rig, agents: Agents) -> None:
     terminal = answer.json()["id"]
     assert rig.ask(terminal, "in a box").endswith("in a box")
     assert rig.get(terminal)["sandbox"] == str(tmp)
-    host = agents.host(terminal)
-    below = psutil.Process(host).children(recursive=True)
+    host = rig.pane_pid(terminal)
+    below = [process.pid for process in psutil.Process(host).children(recursive=True)]
     assert len(below) >= 2
     assert rig.http.delete(f"/terminals/{terminal}").status_code == 200
-    until(ended([host, *(process.pid for process in below)]), bool)
+    eventually(lambda: all(map(has_ended, (host, *below))), "the end of all processes")
 
 
-@pytest.mark.parametrize("way", ["exit", "delete", "session"])
-def test_no_process_outlives_its_terminal(way: str, rig: Rig, agents: Agents) -> None:
-    pids = rig.root / "pids"
-    terminal = agents.start([{"spawn": {"pids": str(pids), "loose": True}}, {"hold": True}])
-    rig.send(terminal, "go")
-    tool = until(lambda: pids.read_text().split() if pids.exists() else [], bool)
-    host, (agent,) = agents.host(terminal), agents.events("start")
-    match way:
-        case "exit":
-            answer = rig.http.post(f"/terminals/{terminal}/exit")
-        case "delete":
-            answer = rig.http.delete(f"/terminals/{terminal}")
-        case _:
-            answer = rig.http.delete("/sessions/t")
-    assert answer.status_code == 200, answer.text
-    until(ended([host, agent, *map(int, tool)]), bool)
-
-
-def test_an_agent_at_rest_ends_by_the_hosts_own_command(rig: Rig, agents: Agents) -> None:
-    terminal = agents.start()
-    rig.ask(terminal, "go")
-    host, (agent,) = agents.host(terminal), agents.events("start")
-    assert children_of(host) == [agent]
-    assert rig.http.post(f"/terminals/{terminal}/exit").status_code == 200
-    assert ended([host, agent])()
-
-
-def test_an_agent_without_a_login_is_one_line(agents: Agents) -> None:
-    script = {"answers": {"session/new": {"error": {"code": -32000, "message": "Authentication required"}}}}
-    answer = agents.post(script=script)
-    assert answer.status_code == 400
-    assert "Authentication required" in answer.json()["detail"]
-
-
-@pytest.mark.parametrize(
-    ("params", "agent", "words"),
-    [
-        ({"provider": "codex"}, {}, "is taken"),
-        ({"provider": "a b"}, {}, "is no name"),
-        ({}, {"env": {"A-B": "x"}}, "letters, digits and _"),
-        ({}, {"command": [""]}, "its command is no command"),
-        ({}, {"command": ["no-such-program-anywhere"]}, "no-such-program-anywhere was not found on PATH"),
-    ],
-)
-def test_a_bad_definition_is_refused(params: dict[str, str], agent: dict[str, Any], words: str, agents: Agents) -> None:
-    answer = agents.post(agent=agent, params=params)
-    assert answer.status_code == 400
-    assert words in answer.json()["detail"]
+def test_a_bad_definition_is_refused(agents: Agents) -> None:
+    login = {"answers": {"session/new": {"error": {"code": -32000, "message": "Authentication required"}}}}
+    for params, agent, script, words in (
+        ({"provider": "codex"}, {}, {}, "is taken"),
+        ({"provider": "a b"}, {}, {}, "is no name"),
+        ({}, {"env": {"A-B": "x"}}, {}, "letters, digits and _"),
+        ({}, {"command": [""]}, {}, "its command is no command"),
+        ({}, {"command": ["no-such-program-anywhere"]}, {}, "no-such-program-anywhere was not found on PATH"),
+        ({}, {}, login, "Authentication required"),
+    ):
+        answer = agents.post(agent=agent, params=params, script=script)
+        assert (answer.status_code, words in answer.json()["detail"]) == (400, True), words
 
 
 @pytest.mark.parametrize("name", ["gemini_cli", "copilot_cli"])
-def test_a_sandbox_shows_an_agent_its_own_folders_and_no_others(name: str, rig: Rig) -> None:
+def test_a_sandbox_shows_an_agent_its_own_folders_and_no_others(name: str, tmp_path: Path) -> None:
     need_bubblewrap()
-    home = rig.root / "home"
+    home = tmp_path / "home"
     for folder in (".gemini", ".copilot", ".qwen", ".codex"):
         (home / folder).mkdir(parents=True)
     provider = find_provider(name)
     assert provider is not None
-    sandbox = Sandbox(tmp=str(rig.root))
-    spec = TerminalSpec(provider, "tester", "", rig.wd, sandbox=sandbox)
-    words = sandbox_command(rig.state_folder, rig.root / "folder", spec, {"HOME": str(home)})
+    sandbox = Sandbox(tmp=str(tmp_path))
+    spec = TerminalSpec(provider, "tester", "", tmp_path, sandbox=sandbox)
+    words = sandbox_command(StateFolder(tmp_path / "q"), tmp_path / "folder", spec, {"HOME": str(home)})
     own = str(home / provider.registration.homes[0].removeprefix("~/"))
     assert words[words.index(own) - 1 : words.index(own) + 2] == ["--bind", own, own]
     others = {str(home / folder) for folder in (".gemini", ".copilot", ".qwen", ".codex")} - {own}

@@ -10,12 +10,16 @@ from quintet.api.client import ApiClient
 from quintet.api.quintet_backend import backend_of
 from quintet.api.status import TerminalStatus
 from quintet.errors import ApiError, Refused, TerminalGone
-from tests.server.rig import Rig, until
+from tests.server.rig import Rig
 
 
 @pytest.fixture
 def api(rig: Rig) -> Backend:
     return backend_of(ApiClient(rig.server.url, str(rig.wd), token=rig.server.token))
+
+
+def until_status(rig: Rig, api: Backend, terminal: str, status: TerminalStatus) -> None:
+    rig.eventually(lambda: api.get_terminal(terminal).status, str(status), lambda seen: seen is status)
 
 
 def test_a_turn(rig: Rig, api: Backend) -> None:
@@ -24,13 +28,14 @@ def test_a_turn(rig: Rig, api: Backend) -> None:
     made = api.create_session("programmer", "scripted", args=args)
     terminal = made.id
     second = api.create_terminal(made.session_name, "tester", "scripted").id
+    until = partial(until_status, rig, api)
     for one in (terminal, second):
-        until(partial(api.get_terminal, one), lambda view: view.status is TerminalStatus.IDLE)
+        until(one, TerminalStatus.IDLE)
     api.send_input(terminal, f"/rename programmer-{terminal}")
     api.send_input(terminal, "a\nlong prompt " * 10_000, "d1")
-    until(lambda: api.get_terminal(terminal).status, lambda status: status is TerminalStatus.WAITING_USER_ANSWER)
+    until(terminal, TerminalStatus.WAITING_USER_ANSWER)
     api.accept_permission(terminal)
-    until(lambda: api.get_terminal(terminal).status, lambda status: status is TerminalStatus.COMPLETED)
+    until(terminal, TerminalStatus.COMPLETED)
     assert api.get_last_output(terminal) == "ok"
     assert api.get_terminal(terminal).dispatch_id == "d1"
     with pytest.raises(Refused, match="does not ask"):

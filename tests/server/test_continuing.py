@@ -9,16 +9,12 @@ PART = [[{"reply": "first"}], [{"reply": "second"}], [{"reply": "third"}]]
 
 
 def kill(rig: Rig, terminal: str) -> None:
-    listed = rig.tmux("list-panes", "-s", "-F", "#{pane_pid} #{@quintet}").splitlines()
-    pid = next(int(line.split(" ", 1)[0]) for line in listed if f'"id":"{terminal}"' in line)
-    os.kill(pid, signal.SIGKILL)
+    os.kill(rig.pane_pid(terminal), signal.SIGKILL)
     rig.until(terminal, "error")
 
 
 def another(rig: Rig, lost: str) -> str:
-    answer = rig.http.post("/sessions/t/terminals", params={**rig.wish(PART), "continues": lost})
-    assert answer.status_code == 201, answer.text
-    return str(answer.json()["id"])
+    return rig.add_terminal(PART, continues=lost)
 
 
 def test_the_conversation_goes_on_in_another_terminal(rig: Rig) -> None:
@@ -38,8 +34,12 @@ def test_the_conversation_goes_on_in_another_terminal(rig: Rig) -> None:
     assert rig.state_folder.find_folder(third) is not None
 
 
-def test_a_terminal_without_a_conversation_has_none_to_go_on_with(rig: Rig) -> None:
+def test_a_terminal_without_a_conversation_has_none_to_continue(rig: Rig) -> None:
     first = rig.terminal(PART)
+    rig.state_folder.remove_stray(first)
+    assert rig.state_folder.find_folder(first) is not None, "the folder of a living terminal stays"
+    answer = rig.http.post("/sessions/t/terminals", params={**rig.wish(PART), "continues": "../../etc"})
+    assert answer.status_code in (400, 422)
     kill(rig, first)
     for lost in (first, "0badcafe"):
         second = another(rig, lost)
@@ -47,7 +47,8 @@ def test_a_terminal_without_a_conversation_has_none_to_go_on_with(rig: Rig) -> N
         assert rig.ask(second, "go") == "first"
 
 
-def test_what_a_killed_tmux_server_has_left_is_found_and_removed(rig: Rig) -> None:
+def test_what_a_killed_tmux_server_has_left_is_found_and_removed(own_rig: Rig) -> None:
+    rig = own_rig
     lost = rig.terminal(PART, session="gone")
     assert rig.ask(lost, "go") == "first"
     rig.terminal(PART)
@@ -57,15 +58,3 @@ def test_what_a_killed_tmux_server_has_left_is_found_and_removed(rig: Rig) -> No
     assert rig.ask(another(rig, lost), "go") == "second"
     assert rig.http.delete(f"/terminals/{lost}").status_code == 404
     assert rig.state_folder.find_folder(lost) is None
-
-
-def test_the_folder_of_a_living_terminal_stays(rig: Rig) -> None:
-    living = rig.terminal(PART)
-    rig.state_folder.remove_stray(living)
-    assert rig.state_folder.find_folder(living) is not None
-
-
-def test_a_lost_terminal_has_an_id(rig: Rig) -> None:
-    rig.terminal(PART)
-    answer = rig.http.post("/sessions/t/terminals", params={**rig.wish(PART), "continues": "../../etc"})
-    assert answer.status_code in (400, 422)

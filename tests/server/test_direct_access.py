@@ -8,7 +8,8 @@ import select
 import signal
 import struct
 import termios
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,14 +20,16 @@ from quintet.errors import ServerError
 from quintet.processes import has_ended
 from quintet.server.state_folder import StateFolder
 from quintet.server.tmux.connection import _check_release
-from tests.server.rig import Rig, until
+from tests.eventually import eventually
+from tests.server.rig import Rig
 
 
 @pytest.fixture
-def home(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Rig:
-    """The rig's directory as this user's own."""
-    monkeypatch.setattr("quintet.server.state_folder.default_root", lambda: rig.state_folder.root)
-    return rig
+def home(own_rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Rig:
+    """A server in the user's own state folder and working directory."""
+    monkeypatch.setattr("quintet.server.state_folder.default_root", lambda: own_rig.state_folder.root)
+    monkeypatch.chdir(own_rig.wd)
+    return own_rig
 
 
 def run(command: object, *words: str) -> str:
@@ -35,13 +38,12 @@ def run(command: object, *words: str) -> str:
     return result.output
 
 
-def test_ps_logs_and_stop(home: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(home.wd)
+def test_ps_logs_and_stop(home: Rig) -> None:
     assert run(ps_command) == "No terminals.\n"
     programmer = home.terminal()
-    tester = home.http.post("/sessions/t/terminals", params=home.wish(profile="tester")).json()["id"]
+    tester = home.add_terminal(profile="tester")
     home.ask(programmer, "hello")
-    home.stop()
+    home.live.stop()
     listed = [line.split() for line in run(ps_command).splitlines()]
     assert [line[:5] for line in listed] == [
         ["cao-t", "programmer", programmer, "scripted", "completed"],
@@ -56,28 +58,10 @@ def test_ps_logs_and_stop(home: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     assert home.state_folder.session_names() == []
     with pytest.raises(ServerError, match="no terminals"):
         run(attach_command, "programmer")
-    home.start()
-
-
-def test_stop_without_a_name_ends_all_sessions_of_the_directory(home: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(home.wd)
-    home.terminal(session="one")
-    home.terminal(session="two")
-    assert run(stop_command) == "Ended cao-two.\nEnded cao-one.\n"
-    assert home.state_folder.session_names() == []
-
-
-def test_the_session_of_a_run_has_no_prefix(home: Rig) -> None:
-    name = "20260101-000000-abcdef-0123"
-    made = home.http.post("/sessions", params={**home.wish(), "session_name": name}).json()
-    assert made["session_name"] == name
-    assert home.state_folder.session_names() == [name]
-    assert home.http.get(f"/sessions/{name}").status_code == 200
-    assert run(stop_command, "--session", name) == f"Ended {name}.\n"
+    home.live.start()
 
 
 def test_attach_without_a_terminal_is_one_line(home: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(home.wd)
     home.terminal()
     for terminal, kind in ((False, "xterm"), (True, "dumb")):
         monkeypatch.setattr("os.isatty", lambda _, there=terminal: there)
@@ -106,18 +90,25 @@ def test_stop_ends_nothing_of_another_directory(home: Rig, monkeypatch: pytest.M
         run(stop_command)  # a session that is only in part of this directory is not this directory's
     assert (home.status(one), home.status(two)) == ("idle", "idle")
     assert "done" not in run(logs_command, "programmer"), "looking is free"
-    assert run(stop_command, "--session", "two") == "Ended cao-two.\n"
+    name = "20260101-000000-abcdef-0123"
+    made = home.http.post("/sessions", params={**home.wish(), "session_name": name}).json()
+    assert made["session_name"] == name, "the session of a run has no prefix"
+    assert home.http.get(f"/sessions/{name}").status_code == 200
+    assert run(stop_command, "--session", name) == f"Ended {name}.\n"
+    assert (home.status(one), home.status(two)) == ("idle", "idle")
+    assert sorted(run(stop_command, "--all").splitlines()) == ["Ended cao-one.", "Ended cao-two."]
+    assert home.state_folder.session_names() == []
     monkeypatch.chdir(home.wd)
-    assert home.status(one) == "idle"
-    assert run(stop_command, "--all") == "Ended cao-one.\n"
+    home.terminal(session="one")
+    home.terminal(session="two")
+    assert run(stop_command) == "Ended cao-two.\nEnded cao-one.\n", "without a name, all sessions of the directory"
     assert home.state_folder.session_names() == []
 
 
 def test_a_session_that_does_not_answer(home: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(home.wd)
     home.terminal()
-    pid = int(home.tmux("display-message", "-p", "#{pid}"))
-    home.stop()
+    pid = home.tmux_pid()
+    home.live.stop()
     monkeypatch.setattr("quintet.server.tmux.connection.REPLY_SECONDS", 0.5)
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -133,57 +124,54 @@ def test_a_session_that_does_not_answer(home: Rig, monkeypatch: pytest.MonkeyPat
             os.kill(pid, signal.SIGCONT)
     assert home.state_folder.session_names() == []
     assert not list(home.state_folder.terminals.iterdir())
-    home.start()
+    home.live.start()
 
 
-def test_attach_at_another_size(home: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(home.wd)
+@contextmanager
+def attached(*options: str) -> Iterator[int]:
+    """Attach to the programmer's terminal in a terminal of 41 columns, as a person does."""
+    child, descriptor = pty.fork()
+    if child == 0:
+        os.environ["TERM"] = "xterm-256color"
+        attach_command.main(["programmer", *options])
+    fcntl.ioctl(descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", 12, 41, 0, 0))
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+        os.waitpid(child, 0)
+
+
+def test_attach_at_another_size(home: Rig) -> None:
     long = "\n".join(f"line {number} " + "word " * 60 for number in range(80))
     terminal = home.terminal([[{"say": long}, {"reply": "seen"}]], "--no-record")
     home.ask(terminal, "one")
-    child, descriptor = pty.fork()
-    if child == 0:
-        os.environ["TERM"] = "xterm-256color"
-        attach_command.main(["programmer"])
-    fcntl.ioctl(descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", 12, 41, 0, 0))
-    try:
-        until(lambda: home.tmux("display-message", "-p", "-t", "%0", "#{window_width}"), lambda width: width == "41")
+    with attached() as descriptor:
+        home.eventually(lambda: home.pane(terminal, "#{window_width}") == "41", "a narrow window")
         assert home.http.get("/sessions/t").json()["session"]["status"] == "active"
         assert home.status(terminal) == "completed"
         assert home.ask(terminal, "two\n" * 5) == "seen"
-        assert "seen" in _drain(descriptor)
+        shown = bytearray()
+        eventually(lambda: b"seen" in _add_output(descriptor, shown), "the reply")
         assert home.get(terminal)["turn"] == 2
-    finally:
-        os.close(descriptor)
-        os.waitpid(child, 0)
 
 
-def test_attach_read_only_passes_nothing_on(home: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(home.wd)
+def _add_output(descriptor: int, shown: bytearray) -> bytearray:
+    """Add what the terminal has shown since."""
+    if select.select([descriptor], [], [], 0)[0]:
+        shown += os.read(descriptor, 65536)
+    return shown
+
+
+def test_attach_read_only_passes_nothing_on(home: Rig) -> None:
     terminal = home.terminal()
-    child, descriptor = pty.fork()
-    if child == 0:
-        os.environ["TERM"] = "xterm-256color"
-        attach_command.main(["programmer", "--read-only"])
-    try:
+    with attached("--read-only") as descriptor:
         # the server's own connection is a client too
         shown = "#{?client_control_mode,,#{client_readonly}}"
-        until(lambda: "".join(home.tmux("list-clients", "-F", shown).split()), lambda seen: seen == "1")
+        home.eventually(lambda: "".join(home.tmux("list-clients", "-F", shown).split()) == "1", "a reader")
         os.write(descriptor, b"typed by a person\r")
         assert home.ask(terminal, "a prompt") == "done 1"
         assert "typed by a person" not in home.full(terminal)
-    finally:
-        os.close(descriptor)
-        os.waitpid(child, 0)
-
-
-def _drain(descriptor: int) -> str:
-    seen = b""
-    end = time.monotonic() + 5
-    while b"seen" not in seen and time.monotonic() < end:
-        if select.select([descriptor], [], [], 0.2)[0]:
-            seen += os.read(descriptor, 65536)
-    return seen.decode(errors="replace")
 
 
 def test_the_place_is_short_enough_for_a_socket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

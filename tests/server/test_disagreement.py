@@ -9,7 +9,7 @@ from quintet.providers.base import TurnRecord
 from quintet.providers.scripted.provider import ScriptedProvider
 from quintet.server.terminal import disagreement
 from quintet.server.terminal.disagreement import LONG_SECONDS, DisagreementTimer
-from tests.server.rig import Rig, until
+from tests.server.rig import Rig
 
 RUNNING, OVER = TurnRecord(ended=False), TurnRecord(ended=True)
 
@@ -58,10 +58,10 @@ def test_a_lasting_disagreement_is_told(rig: Rig, monkeypatch: pytest.MonkeyPatc
     terminal = rig.terminal()
     rig.ask(terminal, "go")
     assert rig.get(terminal)["doubt"] is None
-    (record,) = (rig.root / "q").rglob("record.jsonl")
+    (record,) = rig.state_folder.root.rglob("record.jsonl")
     with record.open("a") as file:
         file.write(json.dumps({"event": "begin"}) + "\n")
-    found = until(lambda: rig.get(terminal), lambda seen: seen["doubt"] is not None)
+    found = rig.eventually(lambda: rig.get(terminal), "a doubt", lambda seen: seen["doubt"] is not None)
     assert "is running" in found["doubt"]
     assert found["status"] == "processing", "a running turn is never called done"
     with record.open("a") as file:
@@ -71,13 +71,11 @@ def test_a_lasting_disagreement_is_told(rig: Rig, monkeypatch: pytest.MonkeyPatc
     assert rig.last(terminal) == "after all"
 
 
-@pytest.mark.parametrize(("sure", "status"), [(True, "processing"), (False, "completed")])
-def test_work_that_is_not_sure_does_not_count_against_the_record(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch, sure: bool, status: str
-) -> None:
+def test_work_that_is_not_sure_does_not_count_against_the_record(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = rig.terminal()
     rig.ask(terminal, "go")
     monkeypatch.setattr(disagreement, "LONG_SECONDS", 0.0)
     monkeypatch.setattr(ScriptedProvider, "read_screen", lambda *_: Is.PROCESSING)
-    monkeypatch.setattr(ScriptedProvider, "screen_overrides_record", lambda *_: sure)
-    assert rig.status(terminal) == status
+    for sure, status in ((False, "completed"), (True, "processing")):
+        monkeypatch.setattr(ScriptedProvider, "screen_overrides_record", lambda *_, sure=sure: sure)
+        assert rig.status(terminal) == status

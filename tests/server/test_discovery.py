@@ -14,7 +14,8 @@ from quintet.api.client import ApiClient
 from quintet.api.quintet_backend import backend_of
 from quintet.errors import ServerError
 from quintet.server.http.embedded import EmbeddedServer
-from tests.server.rig import Rig, until
+from tests.eventually import eventually
+from tests.server.rig import Rig
 
 
 def test_a_discovery_file_that_cannot_be_written_is_one_line(tmp_path: Path, rig: Rig) -> None:
@@ -24,8 +25,9 @@ def test_a_discovery_file_that_cannot_be_written_is_one_line(tmp_path: Path, rig
 
 
 def test_word_of_a_new_session_is_left_when_there_is_room_again(
-    tmp_path: Path, rig: Rig, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, own_rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    rig = own_rig
     path = tmp_path / ".tmp" / "server.json"
     full = threading.Event()
 
@@ -41,6 +43,6 @@ def test_word_of_a_new_session_is_left_when_there_is_room_again(
         client.create_session("tester", "scripted", session_name="full")
         assert json.loads(path.read_text(encoding="utf-8"))["sessions"] == []
         full.clear()
-        until(lambda: json.loads(path.read_text(encoding="utf-8"))["sessions"], lambda names: names == ["cao-full"])
+        eventually(lambda: json.loads(path.read_text(encoding="utf-8"))["sessions"] == ["cao-full"], "the new session")
         client.close()
     assert [entry.name for entry in path.parent.iterdir()] == [".gitignore"]

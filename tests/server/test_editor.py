@@ -9,7 +9,7 @@ from quintet.providers import editor
 from quintet.providers.base import Launch, LaunchPlan
 from quintet.providers.scripted.provider import ScriptedProvider
 from quintet.server.terminal import composer
-from tests.server.rig import Rig, until
+from tests.server.rig import Rig
 
 MESSAGE = "one\ttab"
 
@@ -40,7 +40,7 @@ def test_an_agent_that_opens_no_editor_gets_a_paste(rig: Rig) -> None:
     for number in (1, 2):
         assert rig.ask(terminal, f"{MESSAGE} {number}") == f"ok {number}"
         assert target.read_text() == f"{MESSAGE} {number}"
-    (withdrawn,) = (rig.root / "q").rglob("editor.withdrawn")
+    (withdrawn,) = rig.state_folder.root.rglob("editor.withdrawn")
     assert not (withdrawn.parent / editor.INPUT).exists(), "what was typed does not stay"
 
 
@@ -50,5 +50,5 @@ def test_what_the_editor_has_fetched_is_not_pasted_too(rig: Rig, monkeypatch: py
     target = rig.root / "prompt.txt"
     terminal = rig.terminal([[{"save_prompt": str(target)}, {"reply": "ok"}]])
     rig.send(terminal, MESSAGE)
-    until(target.exists, bool)
+    rig.eventually(target.exists, "the prompt")
     assert target.read_text() == "x"

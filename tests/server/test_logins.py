@@ -4,7 +4,7 @@ import os
 import subprocess
 
 from quintet.providers.scripted.provider import ScriptedProvider
-from tests.server.rig import Rig, until
+from tests.server.rig import Rig
 
 PART = {"dialog": "It is not logged in; log in in its terminal", "turns": [[{"reply": "done"}]]}
 
@@ -20,10 +20,10 @@ def test_who_is_attached_is_told_of_while_the_agent_waits_for_its_user(rig: Rig)
     environment = {**os.environ, "TERM": "xterm"}
     with subprocess.Popen(command, stdin=secondary, stdout=secondary, stderr=secondary, env=environment) as person:
         os.close(secondary)
-        until(lambda: rig.get(terminal)["attached"], bool)
+        rig.eventually(lambda: rig.get(terminal)["attached"], "a person")
         person.terminate()
     os.close(primary)
-    until(lambda: rig.get(terminal)["attached"], lambda attached: attached is False)
+    rig.eventually(lambda: rig.get(terminal)["attached"] is False, "nobody")
 
 
 def test_an_agent_that_is_ready_waits_for_nobody(rig: Rig) -> None:

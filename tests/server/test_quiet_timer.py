@@ -4,7 +4,7 @@ import pytest
 
 from quintet.providers.scripted.provider import ScriptedProvider
 from quintet.server.terminal.quiet_timer import QuietTimer
-from tests.server.rig import Rig, until
+from tests.server.rig import Rig
 
 
 class Clock:
@@ -32,8 +32,7 @@ def test_without_a_record_a_turn_ends_with_the_timer_of_its_pane(rig: Rig, monke
     monkeypatch.setattr(ScriptedProvider, "quiet_seconds", 3600.0)
     terminal = rig.terminal([[{"reply": "one"}]], "--no-record")
     rig.send(terminal, "go")
-    shown = until(lambda: rig.full(terminal), lambda text: "one" in text)
-    assert "one" in shown
+    rig.until_shown(terminal, "one")
     assert rig.get(terminal)["status"] == "processing"
     assert rig.last(terminal) == ""
     monkeypatch.setattr(ScriptedProvider, "quiet_seconds", 0.0)

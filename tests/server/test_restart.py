@@ -17,59 +17,73 @@ import pytest
 from quintet.processes import has_ended
 from quintet.server.state_folder import StateFolder
 from quintet.server.terminal.facts import OPTION
-from tests.server.rig import Rig, until
+from tests.eventually import eventually
+from tests.server.rig import Rig
+
+DIALOG = {"start_seconds": 0.3, "dialog": "Trust? (press t)", "turns": [[{"reply": "turn {turn}"}]]}
+
+
+@pytest.fixture
+def rig(own_rig: Rig) -> Rig:
+    return own_rig
 
 
 def test_a_restarted_server_finds_its_terminals(rig: Rig) -> None:
     asked = rig.terminal([[{"reply": "one"}], [{"reply": "two"}]])
-    fresh = rig.http.post("/sessions/t/terminals", params=rig.wish(profile="tester")).json()
+    fresh = rig.add_terminal(profile="tester")
     assert rig.send(asked, "first", dispatch_id="d1").status_code == 200
     rig.until(asked, "completed")
     before = rig.get(asked)
     rig.restart()
     assert rig.get(asked) == before
-    assert rig.status(fresh["id"]) == "idle"
+    assert rig.status(fresh) == "idle"
     assert rig.last(asked) == "one"
     rig.send(asked, "first", dispatch_id="d1")
     assert rig.get(asked)["turn"] == 1
     assert rig.ask(asked, "second") == "two"
+    rig.live.stop()
+    rig.live.start()
+    assert rig.http.get("/sessions").json() == [], "an embedded server sees only its own sessions"
+    assert rig.http.get(f"/terminals/{asked}").status_code == 404
+    assert rig.http.delete("/sessions/t").status_code == 404
+    assert rig.http.post("/sessions", params={**rig.wish(), "session_name": "t"}).status_code == 400
 
 
-def test_a_turn_that_ends_while_no_server_is_there(rig: Rig) -> None:
-    gate = rig.root / "gate"
-    terminal = rig.terminal([[{"run": f"while ! test -e {gate}; do sleep 0.01; done"}, {"reply": "done alone"}]])
-    rig.send(terminal, "go")
-    assert rig.status(terminal) == "processing"
-    rig.stop()
+def test_what_happens_while_no_server_is_there(rig: Rig) -> None:
+    gate, wait = rig.gate()
+    working = rig.terminal([[wait, {"reply": "done alone"}]])
+    ending = rig.add_terminal()
+    rig.send(working, "go")
+    assert rig.status(working) == "processing"
+    starting = rig.add_terminal({"start_seconds": 1, "turns": [[{"reply": "up"}]]}, defer_init=True)
+    pid = rig.pane_pid(ending)
+    rig.live.stop()
     gate.touch()
-    rig.start("t")
-    rig.until(terminal, "completed")
-    assert rig.last(terminal) == "done alone"
-
-
-def test_an_agent_that_ends_while_no_server_is_there(rig: Rig) -> None:
-    terminal = rig.terminal()
-    pid = int(rig.tmux("list-panes", "-a", "-F", "#{pane_pid}"))
-    rig.stop()
     os.kill(pid, signal.SIGKILL)
-    rig.start("t")
-    assert rig.until(terminal, "error")["reason"] == "its program was ended by signal 9"
+    rig.live.start("t")
+    rig.until(working, "completed")
+    assert rig.last(working) == "done alone"
+    assert rig.until(ending, "error")["reason"] == "its program was ended by signal 9"
+    assert rig.ask(starting, "hi") == "up", "a start that nobody waited for"
 
 
-def test_a_start_that_nobody_waited_for(rig: Rig) -> None:
-    terminal = rig.terminal({"start_seconds": 1, "turns": [[{"reply": "up"}]]}, defer_init=True)
+def test_a_first_message_outlives_its_server(rig: Rig) -> None:
+    part = {"start_seconds": 1.0, "turns": [[{"reply": "taken {turn}"}]]}
+    params = {**rig.wish(part), "defer_init": True, "session_name": "t"}
+    body = {"initial_message": "go", "description": "writes the code"}
+    terminal = rig.http.post("/sessions", params=params, json=body).json()["id"]
     rig.restart()
-    assert rig.ask(terminal, "hi") == "up"
+    rig.until_last(terminal, "taken 1")
+    assert rig.get(terminal)["description"] == "writes the code"
 
 
-@pytest.mark.parametrize("message", ["a short one", "a\nlong\none"])
-def test_a_paste_without_its_enter_is_brought_to_its_end(rig: Rig, message: str) -> None:
-    """As a server leaves it that was killed between the paste and Enter."""
-    target = rig.root / "prompt.txt"
+def test_a_paste_without_its_enter_is_brought_to_its_end(rig: Rig) -> None:
+    """A server that is killed between the paste and Enter leaves this behind."""
+    message, target = "a\nlong\none", rig.root / "prompt.txt"
     terminal = rig.terminal([[{"save_prompt": str(target)}, {"reply": "taken {turn}"}]])
-    pane = rig.tmux("list-panes", "-a", "-F", "#{pane_id}")
+    pane = rig.pane(terminal)
     facts = json.loads(rig.tmux("display-message", "-p", "-t", pane, f"#{{{OPTION}}}"))
-    rig.stop()
+    rig.live.stop()
     source = rig.state_folder.folder("cao-t", terminal) / "input"
     source.write_text(message, encoding="utf-8")
     rig.tmux("load-buffer", "-b", "x", str(source))
@@ -77,7 +91,7 @@ def test_a_paste_without_its_enter_is_brought_to_its_end(rig: Rig, message: str)
         "set-option", "-p", "-t", pane, OPTION, json.dumps({**facts, "turn": 1, "dispatches": ["d"], "pasted": True})
     )
     rig.tmux("paste-buffer", "-p", "-r", "-d", "-b", "x", "-t", pane)
-    rig.start("t")
+    rig.live.start("t")
     assert rig.get(terminal)["dispatch_id"] == "d"
     rig.send(terminal, message, dispatch_id="d")
     rig.until(terminal, "completed")
@@ -86,33 +100,22 @@ def test_a_paste_without_its_enter_is_brought_to_its_end(rig: Rig, message: str)
     assert target.read_text(encoding="utf-8") == message
 
 
-def test_an_embedded_server_sees_only_its_own(rig: Rig) -> None:
-    terminal = rig.terminal()
-    rig.stop()
-    rig.start()
-    assert rig.http.get("/sessions").json() == []
-    assert rig.http.get(f"/terminals/{terminal}").status_code == 404
-    assert rig.http.delete("/sessions/t").status_code == 404
-    assert rig.http.post("/sessions", params={**rig.wish(), "session_name": "t"}).status_code == 400
-
-
 def test_a_dead_socket_is_swept_away(rig: Rig) -> None:
     rig.terminal()
-    pid = int(rig.tmux("display-message", "-p", "#{pid}"))
-    rig.stop()
+    pid = rig.tmux_pid()
+    rig.live.stop()
     os.kill(pid, signal.SIGKILL)
-    until(lambda: has_ended(pid), bool)
+    eventually(lambda: has_ended(pid), "the end of tmux")
     assert rig.state_folder.session_names() == ["cao-t"]
-    rig.start("t")
+    rig.live.start("t")
     assert rig.http.get("/sessions").json() == []
     assert rig.state_folder.session_names() == []
 
 
 def test_two_servers_on_one_session(rig: Rig) -> None:
-    """One acts: it answers start-up dialogs and completes deliveries. The other may look, and type on request."""
-    part = {"start_seconds": 0.5, "dialog": "Trust? (press t)", "turns": [[{"reply": "turn {turn}"}]]}
-    terminal = rig.terminal(part, defer_init=True)
-    with served(rig.state_folder.root.parent, root=rig.state_folder.root) as (_, http):
+    """One acts: it answers start-up dialogs and completes deliveries. The other may look, start and type on request."""
+    terminal = rig.terminal(DIALOG, defer_init=True)
+    with served(rig.live.root, root=rig.state_folder.root) as (_, http):
         assert http.get(f"/terminals/{terminal}").json()["status"] in ("unknown", "idle")
         rig.until(terminal, "idle")
         assert rig.full(terminal).rstrip().endswith("»"), "the dialog was answered once"
@@ -120,43 +123,36 @@ def test_two_servers_on_one_session(rig: Rig) -> None:
         seen = http.get(f"/terminals/{terminal}").json()
         assert (seen["status"], seen["turn"]) == ("completed", 1)
         assert http.post(f"/terminals/{terminal}/input", json={"message": "two"}).status_code == 200
-        until(lambda: rig.last(terminal), lambda text: text == "turn 2")
+        rig.until_last(terminal, "turn 2")
         assert rig.get(terminal)["turn"] == 2
-
-
-def test_a_server_that_is_not_the_owner_starts_terminals_too(rig: Rig) -> None:
-    rig.terminal()
-    part = {"start_seconds": 0.3, "dialog": "Trust? (press t)", "turns": [[{"reply": "turn {turn}"}]]}
-    with served(rig.state_folder.root.parent, root=rig.state_folder.root) as (_, http):
-        made = http.post("/sessions/t/terminals", params=rig.wish(part))
+        made = http.post("/sessions/t/terminals", params=rig.wish(DIALOG))
         assert (made.status_code, made.json()["status"]) == (201, "idle")
-        deferred = http.post("/sessions/t/terminals", params={**rig.wish(part), "defer_init": True}).json()["id"]
-        for terminal in (made.json()["id"], deferred):
-            rig.until(terminal, "idle")
-            assert rig.full(terminal).rstrip().endswith("»"), "the dialog was answered once"
-            assert http.post(f"/terminals/{terminal}/input", json={"message": "go"}).status_code == 200
-            until(partial(rig.last, terminal), lambda text: text == "turn 1")
+        deferred = http.post("/sessions/t/terminals", params={**rig.wish(DIALOG), "defer_init": True}).json()["id"]
+        for other in (made.json()["id"], deferred):
+            rig.until(other, "idle")
+            assert rig.full(other).rstrip().endswith("»"), "the dialog was answered once"
+            assert http.post(f"/terminals/{other}/input", json={"message": "go"}).status_code == 200
+            rig.until_last(other, "turn 1")
 
 
-@pytest.mark.parametrize("owner", [True, False])
-def test_what_a_dead_server_has_begun_is_taken_over(rig: Rig, owner: bool) -> None:
-    """The one that is left had found the session while the other lived, and need not be asked."""
-    part = {"start_seconds": 1.5, "dialog": "Trust? (press t)", "turns": [[{"reply": "in"}]]}
-    with served(rig.state_folder.root.parent, root=rig.state_folder.root) as (process, http):
-        if owner:
-            terminal = http.post("/sessions", params={**rig.wish(part), "session_name": "t", "defer_init": True}).json()
-        else:
-            rig.terminal()
-            terminal = http.post("/sessions/t/terminals", params={**rig.wish(part), "defer_init": True}).json()
-        rig.stop()
-        rig.start("t")
-        assert rig.status(terminal["id"]) == "unknown"
+def test_what_a_dead_server_has_begun_is_taken_over(rig: Rig) -> None:
+    """The server that is left had found the sessions while the other lived, and needs no request to take over."""
+    part = DIALOG | {"start_seconds": 1.5}
+    rig.terminal()
+    with served(rig.live.root, root=rig.state_folder.root) as (process, http):
+        owned = http.post("/sessions", params={**rig.wish(part), "session_name": "o", "defer_init": True}).json()["id"]
+        added = http.post("/sessions/t/terminals", params={**rig.wish(part), "defer_init": True}).json()["id"]
+        rig.restart()
+        assert [rig.status(one) for one in (owned, added)] == ["unknown", "unknown"]
         process.send_signal(signal.SIGKILL)
         process.wait()
-    seen = until(lambda: rig.tmux("capture-pane", "-p", "-t", rig.pane(terminal["id"])), lambda text: "»" in text)
-    assert "Trust?" in seen
-    assert int(rig.tmux("show-options", "-gqv", "@quintet-owner")) == os.getpid()
-    assert rig.ask(terminal["id"], "hi") == "in"
+    for session, terminal in (("cao-o", owned), ("cao-t", added)):
+        panes = rig.tmux("list-panes", "-a", "-F", "#{pane_id} #{@quintet}", session=session).splitlines()
+        pane = next(line.split(" ", 1)[0] for line in panes if terminal in line)
+        screen = partial(rig.tmux, "capture-pane", "-p", "-t", pane, session=session)
+        assert "Trust?" in rig.eventually(screen, "the prompt", lambda text: "»" in text)
+        assert int(rig.tmux("show-options", "-gqv", "@quintet-owner", session=session)) == os.getpid()
+        assert rig.ask(terminal, "hi") == "turn 1"
 
 
 @contextmanager
@@ -207,7 +203,7 @@ def test_a_server_killed_in_the_middle_of_a_turn() -> None:
             assert http.get(where).json()["status"] == "processing"
             assert http.get(where).json()["dispatch_id"] == "d"
             gate.touch()
-            until(lambda: http.get(where).json()["status"], lambda status: status == "completed")
+            eventually(lambda: http.get(where).json()["status"], "the end", wanted=lambda status: status == "completed")
             assert http.get(f"{where}/output?mode=last").json()["output"] == "survived"
             assert http.delete("/sessions/k").status_code == 200
             assert not StateFolder(root / "quintet").session_names()

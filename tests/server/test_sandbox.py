@@ -12,7 +12,7 @@ import pytest
 from quintet.processes import has_ended
 from tests.guard.projects import git
 from tests.sandbox.need import need_bubblewrap
-from tests.server.rig import Rig, until
+from tests.server.rig import Rig
 
 
 class Boxed:
@@ -119,59 +119,58 @@ def test_secrets_and_the_servers_own_files_cannot_be_seen(boxed: Boxed) -> None:
     assert boxed.fails(*refused, hide=[".env/../.env"]) == {}
     shown = boxed.run("cat ~/.ssh/id_ed25519", "cat ~/notes.txt", session="u", show=["~/.ssh", "~/notes.txt"])
     assert shown == ["0: the key", "0: the notes"]
-
-
-def test_a_home_that_is_a_link_is_the_same(boxed: Boxed) -> None:
     real = boxed.rig.root / "real-home"
     boxed.home.rename(real)
     boxed.home.symlink_to(real)
-    assert boxed.fails("cat ~/.ssh/id_ed25519", f"cat {real}/.ssh/id_ed25519", f"echo 1 > {real}/new") == {}
+    linked = ("cat ~/.ssh/id_ed25519", f"cat {real}/.ssh/id_ed25519", f"echo 1 > {real}/new")
+    assert boxed.fails(*linked, session="v") == {}, "a home that is a link is the same"
 
 
-def test_no_process_outside_can_be_seen_or_ended(boxed: Boxed) -> None:
+def test_no_process_and_no_network_outside_can_be_reached(boxed: Boxed) -> None:
+    port = boxed.rig.server.url.rpartition(":")[2]
+    reach = f"python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}))'"
     outside = subprocess.Popen(["sleep", "3001"])
     try:
-        assert boxed.fails(f"kill {outside.pid}", f"ls /proc/{os.getpid()}/status", "pgrep -x sleep") == {}
+        refused = (f"kill {outside.pid}", f"ls /proc/{os.getpid()}/status", "pgrep -x sleep", reach)
+        assert boxed.fails(*refused, network=False) == {}
         assert outside.poll() is None
     finally:
         outside.kill()
         outside.wait()
-
-
-def test_the_network_can_be_taken_away(boxed: Boxed) -> None:
-    port = boxed.rig.server.url.rpartition(":")[2]
-    reach = f"python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}))'"
-    assert boxed.run(reach)[0].startswith("0:")
-    assert boxed.fails(reach, session="u", network=False) == {}
+    said = boxed.run(
+        reach,
+        "python3 -c 'import pty; print(pty.spawn([\"true\"]))'",
+        "bash -c 'set -m; sleep 100 & jobs; kill %1' | grep Running",
+        "tmux -L q new-session -d 'sleep 100' && tmux -L q kill-server",
+        session="u",
+    )
+    assert [one.split(":")[0] for one in said] == ["0"] * 4, "but the network unless it is taken away, jobs and a pty"
 
 
 def below(pid: int) -> list[psutil.Process]:
     return psutil.Process(pid).children(recursive=True)
 
 
-def pane_pid(rig: Rig, terminal: str) -> int:
-    pane = rig.pane(terminal)
-    return int(rig.tmux("display-message", "-p", "-t", pane, "#{pane_pid}"))
+def has_sleep(processes: list[psutil.Process]) -> bool:
+    return any(process.name() == "sleep" for process in processes)
 
 
 LOOSE = "setsid sh -c 'sleep 3002' </dev/null >/dev/null 2>&1 &"
 
 
-@pytest.mark.parametrize("way", ["delete", "kill-pane", "kill-server", "exit"])
+@pytest.mark.parametrize("way", ["kill-pane", "kill-server", "exit"])
 def test_everything_inside_ends_with_the_terminal(boxed: Boxed, way: str) -> None:
     rig = boxed.rig
     terminal = boxed.terminal([LOOSE, [{"exit": 3}]])
     rig.ask(terminal, "go")
-    inside = until(lambda: below(pane_pid(rig, terminal)), lambda found: any(one.name() == "sleep" for one in found))
+    inside = rig.eventually(lambda: below(rig.pane_pid(terminal)), "a sleep", has_sleep)
     match way:
-        case "delete":
-            rig.http.delete(f"/terminals/{terminal}")
         case "exit":
             rig.send(terminal, "go")
             assert rig.until(terminal, "error")["reason"] == "its program has exited with code 3"
         case _:
             rig.tmux(way)
-    until(lambda: [one for one in inside if not has_ended(one.pid)], lambda left: not left)
+    rig.eventually(lambda: all(has_ended(one.pid) for one in inside), "the end of everything inside")
 
 
 def test_what_a_turn_leaves_running_is_found_in_a_sandbox_too(boxed: Boxed) -> None:
@@ -179,47 +178,33 @@ def test_what_a_turn_leaves_running_is_found_in_a_sandbox_too(boxed: Boxed) -> N
     terminal = boxed.terminal([LOOSE])
     rig.send(terminal, "go", dispatch_id="one")
     rig.until(terminal, "completed")
-    pid = pane_pid(rig, terminal)
-    until(lambda: below(pid), lambda found: any(one.name() == "sleep" for one in found))
+    pid = rig.pane_pid(terminal)
+    rig.eventually(lambda: has_sleep(below(pid)), "the process that the turn left")
     ended = rig.http.post("/sessions/cao-t/strays").json()["ended"]
     assert ["sleep 3002" in command for command in ended[terminal]].count(True) >= 1
     assert rig.status(terminal) == "completed", "the agent and its sandbox go on"
-    assert not [one for one in below(pid) if one.name() == "sleep"]
+    assert not has_sleep(below(pid))
     assert rig.http.post("/sessions/cao-t/strays").json()["ended"] == {}
 
 
-def test_a_terminal_tells_of_its_sandbox_also_after_a_restart(boxed: Boxed) -> None:
-    rig = boxed.rig
+def test_a_terminal_tells_of_its_sandbox_also_after_a_restart(own_rig: Rig) -> None:
+    need_bubblewrap()
+    boxed = Boxed(own_rig)
     terminal = boxed.terminal(["true"])
-    assert rig.get(terminal)["sandbox"] == str(boxed.tmp)
-    rig.restart()
-    assert rig.get(terminal)["sandbox"] == str(boxed.tmp)
-    assert rig.get(rig.terminal(session="u"))["sandbox"] is None
+    assert own_rig.get(terminal)["sandbox"] == str(boxed.tmp)
+    own_rig.restart()
+    assert own_rig.get(terminal)["sandbox"] == str(boxed.tmp)
+    assert own_rig.get(own_rig.terminal(session="u"))["sandbox"] is None
 
 
-def test_a_terminal_with_job_control_and_a_pty(boxed: Boxed) -> None:
-    said = boxed.run(
-        "python3 -c 'import pty; print(pty.spawn([\"true\"]))'",
-        "bash -c 'set -m; sleep 100 & jobs; kill %1' | grep Running",
-        "tmux -L q new-session -d 'sleep 100' && tmux -L q kill-server",
-    )
-    assert [one.split(":")[0] for one in said] == ["0", "0", "0"], said
+def test_a_sandbox_that_makes_no_sense_is_refused(boxed: Boxed, monkeypatch: pytest.MonkeyPatch) -> None:
+    def check(told: str, **sandbox: Any) -> None:
+        answer = boxed.rig.http.post("/sessions", params=boxed.rig.wish(), json={"sandbox": sandbox})
+        assert (answer.status_code, told in answer.json()["detail"]) == (400, True), answer.text
+        assert boxed.rig.state_folder.session_names() == []
 
-
-@pytest.mark.parametrize(
-    ("sandbox", "told"),
-    [({"tmp": "relative"}, "tmp"), ({"tmp": "/does/not/exist"}, "exist"), ({"tmp": "/", "write": ["a\nb"]}, "control")],
-)
-def test_a_sandbox_that_makes_no_sense_is_refused(boxed: Boxed, sandbox: dict[str, Any], told: str) -> None:
-    answer = boxed.rig.http.post("/sessions", params=boxed.rig.wish(), json={"sandbox": sandbox})
-    assert answer.status_code == 400
-    assert told in answer.json()["detail"]
-    assert boxed.rig.state_folder.session_names() == []
-
-
-def test_without_bubblewrap_nothing_is_started(boxed: Boxed, monkeypatch: pytest.MonkeyPatch) -> None:
+    check("tmp", tmp="relative")
+    check("exist", tmp="/does/not/exist")
+    check("control", tmp="/", write=["a\nb"])
     monkeypatch.setenv("PATH", str(boxed.home))
-    answer = boxed.rig.http.post("/sessions", params=boxed.rig.wish(), json={"sandbox": {"tmp": str(boxed.tmp)}})
-    assert answer.status_code == 400
-    assert "bubblewrap is not installed" in answer.json()["detail"]
-    assert boxed.rig.state_folder.session_names() == []
+    check("bubblewrap is not installed", tmp=str(boxed.tmp))

@@ -1,4 +1,4 @@
-"""Attacks, each tried."""
+"""Attacks, each tried: access rules on the application itself, the rest on a real server."""
 
 import asyncio
 import json
@@ -16,10 +16,12 @@ import pytest
 
 from quintet.errors import ServerError
 from quintet.server.http.access import AccessGuard
+from quintet.server.http.app import create_app
 from quintet.server.http.embedded import EmbeddedServer
 from quintet.server.http.serve import serve
 from quintet.server.state_folder import StateFolder
-from tests.server.rig import Rig, until
+from tests.eventually import eventually
+from tests.server.rig import Rig
 
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD"]
 PATHS = [
@@ -30,60 +32,75 @@ PATHS = [
     "/events",
     "/openapi.json",
 ]
+HOST = "127.0.0.1:4711"
+URL = f"http://{HOST}"
+TOKEN = "the-token"
+BEARER = ("Authorization", f"Bearer {TOKEN}")
+UPGRADE = [
+    ("Upgrade", "websocket"),
+    ("Connection", "Upgrade"),
+    ("Sec-WebSocket-Version", "13"),
+    ("Sec-WebSocket-Key", "eA=="),
+]
+Headers = list[tuple[str, str | bytes]]
 
 
-@pytest.mark.parametrize("path", PATHS)
+def ask(method: str, path: str, *sent: Headers) -> list[httpx.Response]:
+    """Return what the application answers to a request with each of these headers; it has no sessions to show."""
+
+    async def send() -> list[httpx.Response]:
+        app = create_app(lambda: pytest.fail("no session is needed"), token=TOKEN)
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=URL) as http:
+            return [await http.request(method, path, headers=headers) for headers in sent]  # type: ignore[arg-type]
+
+    return asyncio.run(send())
+
+
 @pytest.mark.parametrize("method", METHODS)
-def test_foreign_hosts_and_origins_are_refused_on_every_method(rig: Rig, method: str, path: str) -> None:
-    for host in ("evil.example", "evil.example:80", "localhost.evil.example", "127.0.0.1@evil.example", "", "10.0.0.1"):
-        assert rig.http.request(method, path, headers={"Host": host}).status_code == 400, host
-    own = rig.server.url
-    for origin in ("https://evil.example", "null", "http://127.0.0.1:1", own.replace("http", "https"), own + ".evil"):
-        answer = rig.http.request(method, path, headers={"Origin": origin})
-        assert answer.status_code == 403, origin
-        assert "access-control-allow-origin" not in answer.headers
-    for site in ("cross-site", "same-site"):
-        assert rig.http.request(method, path, headers={"Sec-Fetch-Site": site}).status_code == 403
+def test_foreign_hosts_and_origins_are_refused_on_every_method(method: str) -> None:
+    hosts = ("evil.example", "evil.example:80", "localhost.evil.example", "127.0.0.1@evil.example", "", "10.0.0.1")
+    origins = ("https://evil.example", "null", "http://127.0.0.1:1", URL.replace("http", "https"), URL + ".evil")
+    named: list[Headers] = [[BEARER, ("Host", host)] for host in hosts]
+    foreign: list[Headers] = [[BEARER, ("Origin", origin)] for origin in origins]
+    foreign += [[BEARER, ("Sec-Fetch-Site", site)] for site in ("cross-site", "same-site")]
+    for path in PATHS:
+        for answer in ask(method, path, *named):
+            assert answer.status_code == 400, (path, answer.request.headers)
+        for answer in ask(method, path, *foreign):
+            assert answer.status_code == 403, (path, answer.request.headers)
+            assert "access-control-allow-origin" not in answer.headers
 
 
-def test_the_own_origin_is_welcome(rig: Rig) -> None:
-    headers = {"Origin": rig.server.url, "Sec-Fetch-Site": "same-origin"}
-    assert rig.http.get("/health", headers=headers).status_code == 200
-    for name in ("localhost", "LOCALHOST:99", "[::1]:5"):
-        assert rig.http.get("/health", headers={"Host": name}).status_code == 200
+def test_the_own_origin_is_welcome() -> None:
+    own: Headers = [BEARER, ("Origin", URL), ("Sec-Fetch-Site", "same-origin")]
+    names: list[Headers] = [[BEARER, ("Host", name)] for name in ("localhost", "LOCALHOST:99", "[::1]:5")]
+    assert [answer.status_code for answer in ask("GET", "/health", own, *names)] == [200] * 4
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_the_token_is_needed_everywhere(rig: Rig, path: str) -> None:
-    for value in (None, "", "Bearer", "Bearer wrong", f"Basic {rig.server.token}", "Bearer tökén"):
-        headers = [(b"Authorization", value.encode("latin-1"))] if value is not None else []
-        with httpx.Client(base_url=rig.server.url, trust_env=False) as http:
-            answer = http.get(path, headers=headers)
-        assert answer.status_code == 401
-        assert answer.headers["www-authenticate"] == "Bearer"
-
-
-def test_a_form_of_another_page_starts_nothing(rig: Rig) -> None:
-    headers = {"Origin": "https://evil.example", "Content-Type": "text/plain"}
-    answer = rig.http.post("/sessions", params=rig.wish(), headers=headers, content="{}")
-    assert (answer.status_code, answer.json()) == (403, {"detail": "Cross-origin request blocked"})
-    assert rig.http.get("/sessions").json() == []
+def test_the_token_is_needed_everywhere() -> None:
+    values = ("", "Bearer", "Bearer wrong", f"Bearer {TOKEN[:-1]}", f"Basic {TOKEN}", "Bearer tökén")
+    sent: list[Headers] = [[("Authorization", value.encode("latin-1"))] for value in values]
+    for path in (*PATHS, "/watch/runs", "/nowhere"):
+        for answer in ask("GET", path, [], *sent):
+            assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
+            assert "\n" not in answer.json()["detail"]
+            assert "QUINTET_TOKEN" in answer.json()["detail"], "it says what to do"
+    assert ask("POST", "/sessions?provider=scripted&agent_profile=tester", [])[0].status_code == 401
 
 
 def test_a_web_socket_is_refused(rig: Rig) -> None:
-    headers = {
-        "Upgrade": "websocket",
-        "Connection": "Upgrade",
-        "Sec-WebSocket-Version": "13",
-        "Sec-WebSocket-Key": "eA==",
-    }
     for path in PATHS:
-        answer = rig.http.get(path, headers=headers)
-        assert (answer.status_code, answer.json()) == (400, {"detail": "There is no web socket here"})
-        answer = rig.http.get(path, headers={**headers, "Origin": "https://evil.example"})
-        assert (answer.status_code, answer.json()) == (403, {"detail": "Cross-origin request blocked"})
-        answer = rig.http.get(path, headers={**headers, "Authorization": "Bearer wrong"})
-        assert answer.status_code == 401
+        plain, foreign, wrong = ask(
+            "GET",
+            path,
+            [BEARER, *UPGRADE],
+            [BEARER, *UPGRADE, ("Origin", "https://evil.example")],
+            [*UPGRADE, ("Authorization", "Bearer wrong")],
+        )
+        assert (plain.status_code, plain.json()) == (400, {"detail": "There is no web socket here"})
+        assert (foreign.status_code, foreign.json()) == (403, {"detail": "Cross-origin request blocked"})
+        assert wrong.status_code == 401
+    assert rig.http.get("/events", headers=dict(UPGRADE)).status_code == 400, "the real server does the same"
 
 
 def test_a_web_socket_of_a_server_that_knows_them_is_closed() -> None:
@@ -104,101 +121,64 @@ def test_a_web_socket_of_a_server_that_knows_them_is_closed() -> None:
 
 
 @pytest.mark.parametrize("name", ["Host", "Origin", "Authorization", "Sec-Fetch-Site"])
-def test_a_header_that_comes_twice_is_refused(rig: Rig, name: str) -> None:
-    host = rig.server.url.removeprefix("http://")
-    good = {
-        "Host": host,
-        "Origin": rig.server.url,
-        "Authorization": f"Bearer {rig.server.token}",
-        "Sec-Fetch-Site": "same-origin",
-    }
-    others = [f"{key}: {value}" for key, value in good.items() if key != name]
-    for values in (("evil", good[name]), (good[name], "evil"), (good[name], good[name])):
-        twice = [f"{name}: {value}" for value in values]
-        assert _spoken(host, ["GET /health HTTP/1.1", *others, *twice]) == 400
-    assert _spoken(host, ["GET /health HTTP/1.1", *(f"{key}: {value}" for key, value in good.items())]) == 200
+def test_a_header_that_comes_twice_is_refused(name: str) -> None:
+    good = {"Host": HOST, "Origin": URL, "Authorization": BEARER[1], "Sec-Fetch-Site": "same-origin"}
+    others: Headers = [(key, value) for key, value in good.items() if key != name]
+    twice = (("evil", good[name]), (good[name], "evil"), (good[name], good[name]))
+    sent: list[Headers] = [[*others, *((name, value) for value in values)] for values in twice]
+    codes = [answer.status_code for answer in ask("GET", "/health", *sent, [*others, (name, good[name])])]
+    assert codes == [400, 400, 400, 200]
 
 
-def _spoken(host: str, lines: list[str]) -> int:
-    """The answer's status to a request as it is written."""
-    address, port = host.split(":")
-    with socket.create_connection((address, int(port)), timeout=10) as wire:
-        wire.sendall("\r\n".join([*lines, "", ""]).encode())
-        return int(wire.recv(1 << 16).split(b" ", 2)[1])
-
-
-NAMES = [
-    "a:b",
-    "a.b",
-    "-t",
-    "a b",
-    "a\nb",
-    "a/../b",
-    "..",
-    "",
-    "x" * 65,
-    "a;kill-server",
-    "=a",
-    "@1",
-    "%0",
-    "ä",
-    "a\x00",
-]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_names_are_no_tmux_targets(rig: Rig, name: str) -> None:
-    assert rig.http.post("/sessions", params={**rig.wish(), "session_name": name}).status_code == 400
-    if name and "/" not in name and name != "..":
-        assert rig.http.get(f"/sessions/{quote(name, safe='')}").status_code in (400, 404)
+def test_a_form_of_another_page_starts_nothing(rig: Rig) -> None:
+    headers = {"Origin": "https://evil.example", "Content-Type": "text/plain"}
+    answer = rig.http.post("/sessions", params=rig.wish(), headers=headers, content="{}")
+    assert (answer.status_code, answer.json()) == (403, {"detail": "Cross-origin request blocked"})
     assert rig.http.get("/sessions").json() == []
 
 
-@pytest.mark.parametrize(
-    "profile", ["../../etc/passwd", "programmer.md", "/etc/passwd", "a\nname: b", "-x", "x" * 65, ""]
-)
-def test_profile_names_are_no_paths(rig: Rig, profile: str) -> None:
-    answer = rig.http.post("/sessions", params={**rig.wish(), "agent_profile": profile})
-    assert answer.status_code == 400
+NAMES = ["a:b", "a.b", "-t", "a b", "a\nb", "a/../b", "..", "", "x" * 65, "a;kill-server", "=a", "@1", "%0", "ä", "\0"]
+PROFILES = ["../../etc/passwd", "programmer.md", "/etc/passwd", "a\nname: b", "-x", "x" * 65, ""]
 
 
-def test_the_environment_is_handed_over_but_for_the_token(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("QUINTET_TOKEN", "secret-token")
-    monkeypatch.setenv("MY_KEY", 'it\'s "mine"\nand $HOME')
-    monkeypatch.setenv("TMUX", "/somewhere,1,0")
-    target = rig.root / "env"
-    terminal = rig.terminal([[{"run": f"env -0 > {target}"}, {"reply": "ok"}]])
-    rig.ask(terminal, "go")
-    found = dict(line.split("=", 1) for line in target.read_text(encoding="utf-8").split("\0") if line)
-    assert found["MY_KEY"] == 'it\'s "mine"\nand $HOME'
-    assert found["PATH"] == os.environ["PATH"]
-    assert "QUINTET_TOKEN" not in found
-    assert "TMUX" not in found
-    assert "TMUX_PANE" not in found
+def test_names_are_no_tmux_targets(rig: Rig) -> None:
+    for name in NAMES:
+        assert rig.http.post("/sessions", params={**rig.wish(), "session_name": name}).status_code == 400, name
+        if name and "/" not in name and name != "..":
+            assert rig.http.get(f"/sessions/{quote(name, safe='')}").status_code in (400, 404)
+    for profile in PROFILES:
+        assert rig.http.post("/sessions", params={**rig.wish(), "agent_profile": profile}).status_code == 400, profile
+    assert rig.http.get("/sessions").json() == []
 
 
 def test_nothing_secret_in_process_lists_and_files(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MY_API_KEY", "sk-very-secret")
-    gate = rig.root / "gate"
-    terminal = rig.terminal([[{"run": f"while ! test -e {gate}; do sleep 0.01; done"}, {"reply": "ok"}]])
+    monkeypatch.setenv("QUINTET_TOKEN", "secret-token")
+    monkeypatch.setenv("MY_KEY", 'it\'s "mine"\nand sk-very-secret')
+    monkeypatch.setenv("TMUX", "/somewhere,1,0")
+    target, (gate, wait) = rig.root / "env", rig.gate()
+    terminal = rig.terminal([[wait, {"run": f"env -0 > {target}"}, {"reply": "ok"}]])
     rig.send(terminal, "the prompt that nobody may see", dispatch_id="d")
     listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
     for secret in ("nobody may see", "sk-very-secret", rig.server.token):
         assert secret not in listed
     for path in rig.state_folder.root.rglob("*"):
         if path.is_file():
-            assert "nobody may see" not in path.read_text(encoding="utf-8", errors="replace")
-            assert "sk-very-secret" not in path.read_text(encoding="utf-8", errors="replace")
+            text = path.read_text(encoding="utf-8", errors="replace")
+            assert "nobody may see" not in text
+            assert "sk-very-secret" not in text
     assert "nobody may see" not in rig.tmux("list-panes", "-a", "-F", "#{@quintet}")
     assert rig.tmux("list-buffers") == ""
     gate.touch()
     rig.until(terminal, "completed")
+    found = dict(line.split("=", 1) for line in target.read_text(encoding="utf-8").split("\0") if line)
+    assert found["MY_KEY"] == 'it\'s "mine"\nand sk-very-secret', "the environment is handed over"
+    assert found["PATH"] == os.environ["PATH"]
+    assert not {"QUINTET_TOKEN", "TMUX", "TMUX_PANE"} & found.keys()
+    check_files_and_sockets_are_private(rig.state_folder.root)
 
 
-def test_files_and_sockets_are_private(rig: Rig) -> None:
-    terminal = rig.terminal()
-    rig.ask(terminal, "hello")
-    found = [rig.state_folder.root, *rig.state_folder.root.rglob("*")]
+def check_files_and_sockets_are_private(root: Path) -> None:
+    found = [root, *root.rglob("*")]
     assert any(stat.S_ISSOCK(path.lstat().st_mode) for path in found)
     for path in found:
         mode = path.lstat().st_mode
@@ -215,9 +195,9 @@ def test_a_directory_that_is_not_ours_is_refused(tmp_path: Path) -> None:
         StateFolder(tmp_path / "q")
 
 
-def test_the_discovery_file(tmp_path: Path, rig: Rig) -> None:
+def test_the_discovery_file(tmp_path: Path) -> None:
     path = tmp_path / ".tmp" / "server.json"
-    with EmbeddedServer(["mine"], path, rig.state_folder) as server:
+    with EmbeddedServer(["mine"], path, StateFolder(tmp_path / "q")) as server:
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         word = json.loads(path.read_text(encoding="utf-8"))
         assert word == {"url": server.url, "token": server.token, "pid": os.getpid(), "sessions": ["cao-mine"]}
@@ -248,12 +228,12 @@ def test_blanks_around_the_token_are_no_part_of_it(tmp_path: Path, monkeypatch: 
     assert used == ["s3cret"]
 
 
-def test_a_discovery_file_that_an_agent_cleans_away_comes_back(tmp_path: Path, rig: Rig) -> None:
+def test_a_discovery_file_that_an_agent_cleans_away_comes_back(tmp_path: Path) -> None:
     path = tmp_path / ".tmp" / "server.json"
-    with EmbeddedServer(["mine"], path, rig.state_folder) as server:
+    with EmbeddedServer(["mine"], path, StateFolder(tmp_path / "q")) as server:
         for _ in range(2):
             shutil.rmtree(path.parent)
-            until(path.exists, bool)
+            eventually(path.exists, "the discovery file")
         assert json.loads(path.read_text(encoding="utf-8"))["url"] == server.url
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert (path.parent / ".gitignore").read_text(encoding="utf-8") == "*\n", "no token gets into a commit"
@@ -267,8 +247,7 @@ def test_a_taken_port_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_body_that_is_too_long(rig: Rig) -> None:
-    terminal = rig.terminal()
-    answer = rig.http.post(f"/terminals/{terminal}/input", content=b"x" * (33 * 1024 * 1024))
+    answer = rig.http.post("/terminals/deadbeef/input", content=b"x" * (33 * 1024 * 1024))
     assert answer.status_code == 413
 
 
@@ -278,18 +257,20 @@ def test_a_value_is_not_echoed(rig: Rig) -> None:
     assert "secret prompt" not in answer.text
 
 
-@pytest.mark.parametrize(
-    "name", ["with space", "it's", "end;", "#(touch canary)", "#{pane_id}", "ünï😀", "$(touch canary)", "-c"]
-)
-def test_a_directory_is_only_a_directory(rig: Rig, name: str) -> None:
-    folder = rig.wd / name
-    folder.mkdir()
+def test_a_directory_is_only_a_directory(rig: Rig) -> None:
     part = [[{"run": "pwd -P > where"}, {"reply": "ok"}]]
-    for path in ("/sessions", "/sessions/t/terminals"):
+    for path, name in (
+        ("/sessions", "-c it's #{pane_id} $(touch canary) ünï😀 end;"),
+        ("/sessions/t/terminals", "#(touch canary) end;"),
+        ("/sessions/t/terminals", "-c it's #{pane_id} $(touch canary) ünï😀 end;"),
+    ):
+        folder = rig.wd / name
+        folder.mkdir(exist_ok=True)
         wish = {**rig.wish(part), "session_name": "t", "working_directory": str(folder)}
         made = rig.http.post(path, params=wish).json()
         rig.ask(made["id"], "go")
         assert (folder / "where").read_text(encoding="utf-8") == f"{folder}\n"
+        (folder / "where").unlink()
         answer = rig.http.get(f"/terminals/{made['id']}/working-directory").json()
         assert answer["working_directory"] == str(folder)
     assert not list(rig.root.rglob("canary"))

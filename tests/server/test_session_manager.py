@@ -6,7 +6,7 @@ from pathlib import Path
 from quintet.server.state_folder import StateFolder
 from quintet.server.terminal.session_manager import MOST_GONE, SessionManager
 from quintet.server.terminal.tmux_session import TmuxSession
-from tests.server.rig import Rig, until
+from tests.server.rig import Rig
 
 
 def test_of_the_sessions_that_have_ended_only_the_last_are_remembered(tmp_path: Path) -> None:
@@ -29,4 +29,4 @@ def test_of_the_sessions_that_have_ended_only_the_last_are_remembered(tmp_path: 
 def test_a_session_that_has_just_ended_can_still_be_asked_about(rig: Rig) -> None:
     terminal = rig.terminal()
     rig.http.post(f"/terminals/{terminal}/exit")
-    assert until(lambda: rig.status(terminal), lambda status: status == "error") == "error"
+    rig.until(terminal, "error")

@@ -11,7 +11,7 @@ import pytest
 from quintet.processes import children_of, has_ended, now_of_starts, started_at
 from quintet.server.terminal.launch_script import pane_environment
 from quintet.server.terminal.strays import MARK, Owner, end_strays
-from tests.stub.project import until
+from tests.eventually import eventually
 
 CLI = """
 import subprocess, sys
@@ -60,11 +60,11 @@ def test_commands_of_a_turn_end_and_the_program_and_its_helpers_stay() -> None:
     with program("aa000001") as (process, start), program("aa000002") as (_, start_other):
         helpers = children_of(process.pid)
         begun = now_of_starts()
-        until(lambda: later(begun), "a moment that the kernel can tell from the one before")
+        eventually(lambda: later(begun), "a moment that the kernel can tell from the one before")
         for command in (LOOSE, STILL_THERE, STUBBORN):
             start(command)
         start_other(LOOSE)
-        until(lambda: len(children_of(process.pid)) >= 2, "the commands")
+        eventually(lambda: len(children_of(process.pid)) >= 2, "the commands")
         ended = end_strays({"aa000001": Owner(process.pid, begun)})
         told = " ".join(ended.pop("aa000001"))
         assert ended == {}, "nothing of another terminal"
@@ -78,7 +78,7 @@ def test_before_the_first_prompt_only_what_is_loose_counts() -> None:
     with program("aa000003") as (process, start):
         start(STILL_THERE)
         start(LOOSE)
-        until(lambda: end_strays({"aa000003": Owner(process.pid, 0.0)}), "the loose one")
+        eventually(lambda: end_strays({"aa000003": Owner(process.pid, 0.0)}), "the loose one")
         assert len([pid for pid in children_of(process.pid) if not has_ended(pid)]) == 2
 
 
@@ -90,7 +90,6 @@ def test_a_start_and_the_present_are_told_by_one_clock() -> None:
     assert started_at(2**30) == 0
 
 
-@pytest.mark.parametrize("name", [MARK])
-def test_a_terminal_in_a_terminal_has_a_mark_of_its_own(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(name, "outer")
-    assert (pane_environment({}) | {name: "inner"})[name] == "inner"
+def test_a_terminal_in_a_terminal_has_a_mark_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(MARK, "outer")
+    assert (pane_environment({}) | {MARK: "inner"})[MARK] == "inner"

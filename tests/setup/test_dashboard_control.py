@@ -8,8 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
+from quintet.roles import ANALYST
+from tests.eventually import eventually
 from tests.stub.preloaded import start
-from tests.stub.project import Project, finish, project_in, until
+from tests.stub.project import Project, finish, project_in
 
 
 @pytest.fixture
@@ -26,7 +28,7 @@ def dashboard(project: Project, *options: str) -> Iterator[tuple[str, str]]:
     assert process.stdout is not None
     line = process.stdout.readline()
     url, _, token = line.split()[-1].partition("/#token=")
-    until(lambda: is_up(url), "the dashboard")
+    eventually(lambda: is_up(url), "the dashboard")
     yield url, token
     process.terminate()
     process.communicate()
@@ -46,7 +48,7 @@ def say(url: str, token: str, run: str, headers: dict[str, str] | None = None, *
 
 
 def waiting(project: Project) -> str:
-    until(lambda: project.state_file.exists() and project.state.get("waiting"), "a run that waits")
+    eventually(lambda: project.state_file.exists() and project.state.get("waiting"), "a run that waits")
     return str(project.state["run_id"])
 
 
@@ -67,7 +69,7 @@ def test_approve_and_send_back_from_the_page(project: Project) -> None:
             200,
             {"told": [f"Sent the specification of {name} back to the analyst. The run goes on."]},
         )
-        until(lambda: project.state.get("sent_back") == 1 and project.state.get("waiting"))
+        eventually(lambda: project.state.get("sent_back") == 1 and project.state.get("waiting"))
         assert say(url, token, name, action="note", text="mind the gap", role="programmer")[0] == 200
         code, told = say(url, token, name, action="approve", step=step)
         assert code == 400, "a page of yesterday shows another step"
@@ -75,6 +77,8 @@ def test_approve_and_send_back_from_the_page(project: Project) -> None:
         assert say(url, token, name, action="approve", step="approve-spec-1")[0] == 200
     assert finish(run).code == 0
     assert any("mind the gap" in text for _, text in project.stub.prompts)
+    role, text = project.stub.prompts[2]
+    assert (role, "name the file" in text) == (ANALYST, True), "what is sent back is done again with the notes"
 
 
 def test_pause_and_stop_from_the_page(project: Project) -> None:
@@ -82,9 +86,10 @@ def test_pause_and_stop_from_the_page(project: Project) -> None:
     name = waiting(project)
     with dashboard(project, "--control") as (url, token):
         assert say(url, token, name, action="pause")[0] == 200
-        assert finish(run).code == 6
+        paused = finish(run)
+        assert (paused.code, "paused by" in paused.text) == (6, True)
         again = project.start(APPROVE="spec")
-        until(lambda: shown(url, token, name)["status"] == "RUNNING")
+        eventually(lambda: shown(url, token, name)["status"] == "RUNNING")
         assert say(url, token, name, action="stop")[0] == 200
         assert finish(again).code != 0
         code, told = say(url, token, name, action="pause")

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from quintet.roles import ANALYST
+from quintet.setup.drafting import read_wish
+from tests.eventually import eventually
 from tests.sandbox.need import need_bubblewrap
-from tests.stub.project import until
 from tests.watch.scripted import Scripted, scripted
 
 TASK = """\
@@ -59,18 +60,28 @@ def test_a_draft_is_written_checked_and_can_be_started(project: Scripted) -> Non
     assert "No terminals" in project.call("ps")[1], "its terminal has ended with it"
 
 
-def test_a_check_that_succeeds_today_and_a_missing_one_are_told(project: Scripted) -> None:
-    project.script(writing(TASK.replace("Hello, Ann", "Hello")))
-    assert "verify block 1 succeeds today" in project.call("draft", "x")[1]
-    project.script(writing(TASK.partition("```")[0].replace("their name", "theirs")))
-    assert "it has no verify block" in project.call("draft", "x")[1]
-
-
-def test_what_a_check_changes_is_undone_too(project: Scripted) -> None:
-    project.script(writing(TASK.replace("sh greet.sh Ann |", "echo broken > greet.sh; false |")))
-    code, said = project.call("draft", "greet")
-    assert code == 0, said
+def test_what_the_agent_and_its_checks_change_in_the_project_is_undone(project: Scripted) -> None:
+    text = TASK.replace("sh greet.sh Ann |", "echo broken > greet.sh; echo Hello, Ann |")
+    project.script(writing(text, {"run": "echo new > new.txt"}))
+    for number in ("", "-2"):
+        code, said = project.call("draft", "greet")
+        assert code == 0, said
+        assert "verify block 1 succeeds today" in said
+        assert f"Written: tasks/greet-people-by-their-name{number}.md" in said
     assert (project.wd / "greet.sh").read_text() == "echo Hello\n"
+    assert not (project.wd / "new.txt").exists()
+    assert "2 changes of the agent and its checks to the project undone; kept as " in said
+
+
+def test_a_blank_keeps_a_run_from_starting(project: Scripted) -> None:
+    text = TASK.partition("```")[0].replace("P1: greet.sh", "P1: <<fill in: which greeting?>> greet.sh")
+    project.script(writing(text))
+    code, said = project.call("draft", "greet")
+    assert code == 0
+    assert "it has no verify block" in said
+    assert "error: a blank of the template is left: <<fill in: which greeting?>>" in said
+    assert "fill in its blanks" in said
+    assert project.call("run", "tasks/greet-people-by-their-name.md")[0] == 1
 
 
 def test_a_check_that_nobody_has_read_runs_in_the_sandbox_of_its_agent(project: Scripted) -> None:
@@ -84,47 +95,26 @@ def test_a_check_that_nobody_has_read_runs_in_the_sandbox_of_its_agent(project: 
     assert not escaped.exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_draft_that_is_interrupted_leaves_nothing(project: Scripted, number: signal.Signals) -> None:
+def test_a_draft_that_is_interrupted_leaves_nothing(project: Scripted) -> None:
     project.script(writing(TASK, {"run": "echo broken > greet.sh; touch ../at-work"}, {"hang": True}))
     draft = project.start("draft", "greet")
-    until((project.root / "at-work").exists, "an agent at work")
-    draft.send_signal(number)
+    eventually((project.root / "at-work").exists, "an agent at work")
+    draft.send_signal(signal.SIGTERM)
     draft.communicate(timeout=60)
-    assert draft.returncode == 128 + number
+    assert draft.returncode == 128 + signal.SIGTERM
     assert (project.wd / "greet.sh").read_text() == "echo Hello\n"
     assert "No terminals" in project.call("ps")[1]
     assert not [path for path in Path(project.env["HOME"]).rglob("drafts/*") if path.is_dir()]
 
 
-def test_a_blank_keeps_a_run_from_starting(project: Scripted) -> None:
-    project.script(writing(TASK.replace("P1: greet.sh", "P1: <<fill in: which greeting?>> greet.sh")))
-    code, said = project.call("draft", "greet")
-    assert code == 0
-    assert "error: a blank of the template is left: <<fill in: which greeting?>>" in said
-    assert "fill in its blanks" in said
-    refused = project.call("run", "tasks/greet-people-by-their-name.md")
-    assert refused[0] == 1
-
-
-def test_what_the_agent_changes_in_the_project_is_undone(project: Scripted) -> None:
-    project.script(writing(TASK, {"run": "echo broken > greet.sh; echo new > new.txt"}))
-    code, said = project.call("draft", "greet")
-    assert code == 0, said
-    assert (project.wd / "greet.sh").read_text() == "echo Hello\n"
-    assert not (project.wd / "new.txt").exists()
-    assert "2 changes of the agent and its checks to the project undone; kept as " in said
-
-
-def test_notes_an_issue_and_standard_input_are_wishes_too(project: Scripted, tmp_path: Path) -> None:
+def test_notes_an_issue_and_standard_input_are_wishes_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "gh").write_text('#!/bin/sh\necho "title: issue $3"\n')
     (tmp_path / "gh").chmod(0o755)
-    (project.wd / "notes.md").write_text("my notes\n")
-    for options, wish in ((("--from", "notes.md"), "my notes"), (("--issue", "#123"), "title: issue 123")):
-        path = f"{tmp_path}{os.pathsep}{project.env['PATH']}"
-        code, said = project.call("draft", *options, "--output", f"{wish.split()[0].strip(':')}.md", PATH=path)
-        assert code == 0, said
-        assert f"THE WISH\n{wish}\n" in (project.root / "prompt.txt").read_text()
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    notes = tmp_path / "notes.md"
+    notes.write_text("my notes\n")
+    for source, issue, wish in ((notes, "", "my notes"), (None, "#123", "title: issue 123"), (None, "", "typed")):
+        assert read_wish((), source, issue, tmp_path, lambda: "typed").strip() == wish
 
 
 def test_bad_input_is_one_line(project: Scripted) -> None:
@@ -141,11 +131,6 @@ def test_bad_input_is_one_line(project: Scripted) -> None:
     (project.wd / "there.md").write_text("mine")
     code, said = project.call("draft", "greet", "--output", "there.md")
     assert (code, "there.md: exists already; choose another name with --output" in said) == (1, True)
-
-
-def test_a_second_draft_of_the_same_name_gets_a_number(project: Scripted) -> None:
-    for name in ("greet-people-by-their-name.md", "greet-people-by-their-name-2.md"):
-        assert f"Written: tasks/{name}" in project.call("draft", "greet")[1]
 
 
 def test_an_agent_that_writes_nothing_is_one_line(project: Scripted) -> None:

@@ -102,4 +102,4 @@ def test_the_first_lines_of_a_run_say_it() -> None:
         assert CHANGE in lines[2]
         assert max(map(len, lines[:3])) <= 80
         (project.wd / "quintet.json").unlink()
-        assert "without asking" not in project.call("run", "--plain", "--no-resume")[1]
+        assert "without asking" not in project.call("run", "--plain", "--no-resume", MAX_SECONDS="0.001")[1]

@@ -16,15 +16,15 @@ from quintet.loop.decide.state import State
 from quintet.loop.record.lock import find_process
 from quintet.loop.record.state_file import save_state
 from quintet.processes import Process, start_time
-from quintet.roles import ANALYST, PROGRAMMER, TESTER
+from quintet.roles import ANALYST, PROGRAMMER
 from quintet.server.state_folder import StateFolder
 from quintet.setup import stopping
 from quintet.setup.stopping import KILLED, Target
+from tests.eventually import eventually
 from tests.stub.preloaded import run
-from tests.stub.project import Project, finish, project_in, until
-from tests.stub.replies import PASS
+from tests.stub.project import Project, finish, project_in
 from tests.stub.server import Turn
-from tests.watch.scripted import Scripted, scripted, story, turns
+from tests.watch.scripted import Scripted, scripted, story
 
 HANG = [[{"hang": True}]]
 
@@ -54,6 +54,9 @@ def kinds(project: Scripted) -> list[str]:
 
 def test_stop_ends_the_run_and_its_terminals_and_it_goes_on(project: Scripted) -> None:
     process = at_programmer(project)
+    pid_file = project.wd / ".tmp/quintet.pid"
+    pid_file.write_text("1 1\n")  # an agent can write there, but the run puts the number right
+    eventually(lambda: pid_file.read_text().startswith(f"{process.pid} "), "the right number")
     made = kinds(project).count("terminal_created")
     code, said = project.call("stop")
     assert (code, process.wait(timeout=60)) == (0, 128 + signal.SIGTERM), said
@@ -72,70 +75,58 @@ def test_stop_ends_the_run_and_its_terminals_and_it_goes_on(project: Scripted) -
     assert len(list(project.wd.glob(".tmp/20*"))) == 1, "the same run went on"
 
 
-def test_keep_terminals_ends_only_the_process(project: Scripted) -> None:
-    process = at_programmer(project)
+def test_every_way_to_name_a_run(project: Scripted) -> None:
+    first = at_programmer(project)
+    run, session = (str(state_of(project)[name]) for name in ("run_id", "session_name"))
+    first.send_signal(signal.SIGSTOP)
     code, said = project.call("stop", "--keep-terminals")
-    assert (code, process.wait(timeout=60)) == (0, 128 + signal.SIGTERM), said
+    assert (code, first.wait(timeout=60)) == (0, 128 + signal.SIGTERM), "a suspended run is stopped too"
     assert "Its terminals stay" in said
     assert len(project.call("ps")[1].splitlines()) == 5
     assert project.call("stop", "--keep-terminals") == (
         1,
         "quintet: no run is running there, so there are only terminals to end\n",
     )
-    code, said = project.call("stop")
-    assert (code, said.count("Ended")) == (0, 1)
+    assert "exclude each other" in project.call("stop", run, "--all")[1]
+    assert "there is no run 1999" in project.call("stop", "1999")[1]
+    second = resumed(project)
+    code, said = project.call("stop", run[:17], "--keep-terminals")
+    assert (code, second.wait(timeout=60)) == (0, 128 + signal.SIGTERM), said
+    third = resumed(project)
+    code, said = project.call("stop", "--session", session)
+    assert (code, third.wait(timeout=60)) == (0, 128 + signal.SIGTERM), "a session takes its live run with it"
+    assert said.count("Ended") == 1
     assert project.call("ps")[1] == "No terminals.\n"
+    assert project.call("stop", run) == (1, f"quintet: the run {run} is not running and has no terminals\n")
     assert project.call("stop")[0] == 1
 
 
-def test_a_session_of_a_live_run_takes_the_run_with_it(project: Scripted) -> None:
-    process = at_programmer(project)
-    code, said = project.call("stop", "--session", str(state_of(project)["session_name"]))
-    assert (code, process.wait(timeout=60)) == (0, 128 + signal.SIGTERM), said
+def resumed(project: Scripted) -> "subprocess.Popen[str]":
+    """Start the run again and wait until it is at work."""
+    before = kinds(project).count("run_resumed")
+    process = project.start("run", "--plain")
+    eventually(lambda: kinds(project).count("run_resumed") > before, "a run that continues")
+    return process
 
 
-def test_one_run_by_its_id(project: Scripted) -> None:
-    process = at_programmer(project)
-    run = str(state_of(project)["run_id"])
-    assert "exclude each other" in project.call("stop", run, "--all")[1]
-    assert "there is no run 1999" in project.call("stop", "1999")[1]
-    code, said = project.call("stop", run[:17])
-    assert (code, process.wait(timeout=60)) == (0, 128 + signal.SIGTERM), said
-    assert project.call("stop", run) == (1, f"quintet: the run {run} is not running and has no terminals\n")
-
-
-def test_a_suspended_run_is_stopped_too(project: Scripted) -> None:
-    process = at_programmer(project)
-    process.send_signal(signal.SIGSTOP)
-    code, said = project.call("stop")
-    assert (code, process.wait(timeout=60)) == (0, 128 + signal.SIGTERM), said
-
-
-def test_a_run_that_has_delivered_nothing_yet_goes_on_too() -> None:
+def test_all_ends_every_run_of_the_user_and_they_continue() -> None:
     with scripted(story() | {ANALYST.name: HANG}) as project:
-        process = project.start("run", "--plain")
+        first = project.start("run", "--plain")
+        other = project.root / "other"
+        other.mkdir()
+        second = project.start("run", "--plain", WD=str(other))
         project.until_there("20*/prompts/*-analyst.md")
-        code, said = project.call("stop")
-        process.wait(timeout=60)
-        assert code == 0
+        eventually(lambda: list(other.glob(".tmp/20*/prompts/*-analyst.md")), "the second run")
+        code, said = project.call("stop", "--all")
+        assert code == 0, said
+        assert [process.wait(timeout=60) for process in (first, second)] == [128 + signal.SIGTERM] * 2
         assert re.search(r"Resume it: \S+ -m quintet run\n", said)
+        assert re.search(rf"Resume it: cd {other} && \S+ -m quintet run\n", said)
+        assert project.call("ps")[1] == "No terminals.\n"
+        assert project.call("stop", "--all") == (0, "")
         project.script(story())
         code, said = project.call("run", "--plain", PROMPT="")
-        assert code == 0, said
-
-
-def test_all_ends_every_run_of_the_user(project: Scripted) -> None:
-    first = at_programmer(project)
-    other = project.root / "other"
-    other.mkdir()
-    second = project.start("run", "--plain", WD=str(other))
-    until(lambda: list(other.glob(".tmp/20*/prompts/*-analyst.md")), "the second run")
-    code, said = project.call("stop", "--all")
-    assert code == 0, said
-    assert {first.wait(timeout=60), second.wait(timeout=60)} <= {0, 128 + signal.SIGTERM}
-    assert re.search(rf"Resume it: cd {other} && \S+ -m quintet run\n", said)
-    assert project.call("ps")[1] == "No terminals.\n"
-    assert project.call("stop", "--all") == (0, "")
+        assert code == 0, "a run that has delivered nothing yet can be resumed"
 
 
 # -- a run on another server, whose terminals no tmux of ours knows
@@ -202,7 +193,10 @@ def test_a_process_that_does_not_listen_is_killed(
 
 
 def test_a_number_that_another_process_has_by_now_is_not_hit(deaf: "subprocess.Popen[str]", tmp_path: Path) -> None:
-    assert find_process(tmp_path) == Process(deaf.pid, start_time(deaf.pid))
+    holder = Process(deaf.pid, start_time(deaf.pid))
+    assert find_process(tmp_path) == holder
+    (tmp_path / ".tmp/quintet.pid").unlink()  # a check may clean the work tree
+    assert find_process(tmp_path) == holder
     stopping.stop(Target(tmp_path, Process(deaf.pid, "an earlier time")), lambda _: None)
     with pytest.raises(subprocess.TimeoutExpired):
         deaf.wait(timeout=0.3)
@@ -213,26 +207,6 @@ def test_nobody_holds_it(tmp_path: Path) -> None:
     (tmp_path / ".tmp").mkdir()
     (tmp_path / ".tmp/quintet.pid").write_text(f"{os.getpid()} {start_time(os.getpid())}\n")
     assert find_process(tmp_path) is None
-
-
-def test_the_word_of_a_run_is_put_right(project: Scripted) -> None:
-    """An agent that writes another number there does not make anybody stop that process."""
-    process = at_programmer(project)
-    pid_file = project.wd / ".tmp/quintet.pid"
-    pid_file.write_text("1 1\n")
-    until(lambda: pid_file.read_text().startswith(f"{process.pid} "), "the right number")
-
-    assert project.call("stop")[0] == 0
-
-
-def test_stop_finds_the_run_while_its_check_has_cleaned_the_work_tree() -> None:
-    """Nobody puts the number of the process back while the user's command runs."""
-    with scripted(story() | {TESTER.name: turns(PASS)}) as project:
-        command = "rm .tmp/quintet.pid; touch .tmp/gone; sleep 600"
-        process = project.start("run", "--plain", VERIFY_CMD=command, RED_FIRST="off")
-        project.until_there("gone")
-        code, said = project.call("stop")
-        assert (code, process.wait(timeout=60)) == (0, 128 + signal.SIGTERM), said
 
 
 def test_of_a_run_without_a_state_none_is_said_to_be_saved(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The host as a program in a terminal of its own, with the fake agent as its child."""
+"""The host as a program in a terminal of its own with the fake agent as its child, or both in this process."""
 
 import fcntl
 import json
@@ -11,20 +11,24 @@ import subprocess
 import sys
 import tempfile
 import termios
-import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 from quintet import files
 from quintet.ansi import plain
 from quintet.processes import has_ended
+from quintet.providers.acp.conversation import SERVER, Conversation
 from quintet.providers.acp.host_settings import FILE, RECORD, HostSettings
+from quintet.providers.acp.record_writer import RecordWriter
+from quintet.providers.acp.view import HostPane
 from quintet.providers.editor import INPUT
 from quintet.providers.turn_events import read_events
+from tests.eventually import eventually
+from tests.stub.fake_acp import FakeAgent, Script
 
 FAKE: Final = Path(__file__).parents[2] / "stub" / "fake_acp.py"
-SECONDS: Final = 30.0
 DOORBELL: Final = b"\x1d"
 
 
@@ -78,24 +82,19 @@ class HostRig:
         self._read()
         return self.process.returncode
 
-    def until(self, condition: Callable[[], Any], seconds: float = SECONDS) -> Any:
+    def until(self, condition: Callable[[], Any]) -> Any:
         """Read the terminal until something is true."""
-        deadline = time.monotonic() + seconds
-        self._read()  # what the host had drawn before now counts, or an old title would
-        while not (found := condition()):
-            assert time.monotonic() < deadline, f"not in time; the screen:\n{self.text}\n{self.record()[-5:]}"
-            self._read(0.01)
-        return found
 
-    def _read(self, seconds: float = 0.0) -> None:
-        while select.select([self.terminal], [], [], seconds)[0]:
-            try:
-                data = os.read(self.terminal, 1 << 16)
-            except OSError:  # the host has closed its side
-                time.sleep(seconds)
-                return
-            self.seen += data
-            seconds = 0.0
+        def look() -> Any:
+            self._read()  # what the host had drawn before now counts, or an old title would
+            return condition()
+
+        return eventually(look, on_failure=lambda: f"--- screen\n{self.text}\n--- record\n{self.record()[-5:]}")
+
+    def _read(self) -> None:
+        with suppress(OSError):  # the host has closed its side
+            while select.select([self.terminal], [], [], 0)[0]:
+                self.seen += os.read(self.terminal, 1 << 16)
 
     @property
     def text(self) -> str:
@@ -142,6 +141,69 @@ class HostRig:
         found = [event["in"] for event in self.agent_log() if "in" in event]
         return [message for message in found if message.get("method") == method] if method else found
 
-    def spawned(self) -> list[int]:
-        """The numbers of the tools that the agent has started."""
-        return [int(line) for line in (self.folder / "pids").read_text(encoding="utf-8").split()]
+
+class LocalAgent(FakeAgent):
+    """The fake agent in this process: its messages go straight to a conversation."""
+
+    def __init__(self, script: dict[str, Any], conversation: Conversation) -> None:
+        super().__init__(Script({"log": "", **script}))
+        self.conversation = conversation
+        self.received: list[dict[str, Any]] = []
+        conversation.start(lambda line: self._take(json.loads(line)))
+
+    def _take(self, message: dict[str, Any]) -> None:
+        self.received.append(message)
+        self.waiting.append(message)
+
+    def carry_out_all(self) -> None:
+        """Carry out all requests of the conversation."""
+        while self.waiting:
+            message = self.waiting.popleft()
+            if "method" in message and "id" in message:
+                self.carry_out(message)
+
+    def read(self) -> dict[str, Any]:
+        return self.waiting.popleft()
+
+    def send(self, message: dict[str, Any]) -> None:
+        self.conversation.take_line(json.dumps({"jsonrpc": "2.0", **message}).encode())
+
+    def step_raw(self, line: str, _: Any) -> None:
+        self.conversation.take_line(line.rstrip("\n").encode())
+
+
+class LocalRig:
+    """A conversation with the fake agent in this process: what the messages mean, without any program."""
+
+    def __init__(self, folder: Path, **settings: Any) -> None:
+        script = settings.pop("script", {})
+        self.path, self.shown = folder / RECORD, list[bytes]()
+        self.conversation = Conversation(
+            HostSettings(**{"name": "fake", "role": "Programmer", "command": ("fake",), **settings}),
+            str(folder),
+            HostPane(self.shown.append, lambda: 80, "Programmer"),
+            RecordWriter(self.path),
+        )
+        self.agent = LocalAgent(script, self.conversation)
+        self.agent.carry_out_all()
+        assert self.conversation.at_rest
+
+    def ask(self, text: str) -> dict[str, Any]:
+        """Run a turn and return its end."""
+        before = len(self.events("end"))
+        self.conversation.prompt(text, SERVER)
+        self.agent.carry_out_all()
+        (end,) = self.events("end")[before:]
+        return end
+
+    @property
+    def text(self) -> str:
+        self.conversation.pane.flush()
+        return plain(b"".join(self.shown).decode("utf-8", "replace").replace("\r\x1b[K", "\n"))
+
+    def events(self, kind: str) -> list[dict[str, Any]]:
+        return [event for event in read_events(self.path) if event.get("event") == kind]
+
+    def received(self, method: str = "") -> list[dict[str, Any]]:
+        """The messages that the agent has got."""
+        return [one for one in self.agent.received if not method or one.get("method") == method]

@@ -3,14 +3,13 @@
 import stat
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from quintet.providers.acp.host_settings import FILE, RECORD, InstructionsBy
 from quintet.providers.editor import INPUT
-from tests.providers.acp.rig import DOORBELL, HostRig
+from tests.providers.acp.rig import DOORBELL, HostRig, LocalRig
 
 RUN = {"title": "make test", "kind": "execute", "rawInput": {"command": "make test"}}
 EDIT = {"title": "edit", "kind": "edit", "locations": [{"path": "/p/a.py"}]}
@@ -70,65 +69,61 @@ def test_a_doorbell_while_the_agent_starts_is_heard_later(tmp_path: Path) -> Non
 
 def test_mode_model_and_role_are_set(tmp_path: Path) -> None:
     settings = {"mode": "yolo", "model": "m1", "instructions": "You test."}
-    with HostRig(tmp_path, **settings) as rig:
-        rig.ask("one")
-        rig.ask("two")
-        asked = [(one["method"], one["params"]) for one in rig.received()[2:]]
-        session = rig.events("session")[0]["id"]
-        assert asked[:2] == [
-            ("session/set_mode", {"sessionId": session, "modeId": "yolo"}),
-            ("session/set_model", {"sessionId": session, "modelId": "m1"}),
-        ]
-        prompts = [[block["text"] for block in one["params"]["prompt"]] for one in rig.received("session/prompt")]
-        assert prompts == [["You test.", "one"], ["two"]]
+    rig = LocalRig(tmp_path, **settings)
+    rig.ask("one")
+    rig.ask("two")
+    asked = [(one["method"], one["params"]) for one in rig.received()[2:]]
+    session = rig.events("session")[0]["id"]
+    assert asked[:2] == [
+        ("session/set_mode", {"sessionId": session, "modeId": "yolo"}),
+        ("session/set_model", {"sessionId": session, "modelId": "m1"}),
+    ]
+    prompts = [[block["text"] for block in one["params"]["prompt"]] for one in rig.received("session/prompt")]
+    assert prompts == [["You test.", "one"], ["two"]]
 
 
 def test_the_role_is_a_system_prompt_where_the_agent_declares_that(tmp_path: Path) -> None:
     script: dict[str, Any] = {"capabilities": {"sessionCapabilities": {"systemPrompt": {}}}}
     settings = {"instructions": "You test.", "instructions_by": InstructionsBy.SYSTEM_PROMPT}
-    with HostRig(tmp_path, script=script, **settings) as rig:
-        rig.ask("one")
-        (new,) = rig.received("session/new")
-        block = {"type": "text", "text": "You test."}
-        assert new["params"]["systemPrompt"] == {"mode": "append", "content": [block]}
-        assert len(rig.received("session/prompt")[0]["params"]["prompt"]) == 1
+    rig = LocalRig(tmp_path, script=script, **settings)
+    rig.ask("one")
+    (new,) = rig.received("session/new")
+    block = {"type": "text", "text": "You test."}
+    assert new["params"]["systemPrompt"] == {"mode": "append", "content": [block]}
+    assert len(rig.received("session/prompt")[0]["params"]["prompt"]) == 1
 
 
 def test_the_model_as_an_option_where_there_is_no_method_for_it(tmp_path: Path) -> None:
     answers = {"session/set_model": {"error": {"code": -32601, "message": "Method not found"}}}
-    with HostRig(tmp_path, model="m1", script={"answers": answers}) as rig:
-        rig.ready()
-        (option,) = rig.received("session/set_config_option")
-        assert option["params"]["configId"] == "model"
-        assert option["params"]["value"] == "m1"
-        assert rig.events("warning") == []
+    rig = LocalRig(tmp_path, model="m1", script={"answers": answers})
+    (option,) = rig.received("session/set_config_option")
+    assert option["params"]["configId"] == "model"
+    assert option["params"]["value"] == "m1"
+    assert rig.events("warning") == []
 
 
 def test_the_mode_as_an_option_where_there_is_no_method_for_it(tmp_path: Path) -> None:
     answers = {"session/set_mode": {"error": {"code": -32601, "message": "Method not found"}}}
-    with HostRig(tmp_path, mode="plan", script={"answers": answers}) as rig:
-        rig.ready()
-        (option,) = rig.received("session/set_config_option")
-        assert (option["params"]["configId"], option["params"]["value"]) == ("mode", "plan")
-        assert rig.events("warning") == []
+    rig = LocalRig(tmp_path, mode="plan", script={"answers": answers})
+    (option,) = rig.received("session/set_config_option")
+    assert (option["params"]["configId"], option["params"]["value"]) == ("mode", "plan")
+    assert rig.events("warning") == []
 
 
 def test_a_model_that_the_agent_refuses_is_a_warning(tmp_path: Path) -> None:
     answers = {"session/set_model": {"error": {"code": -32602, "message": "no such model"}}}
-    with HostRig(tmp_path, model="m1", script={"answers": answers}) as rig:
-        rig.ready()
-        assert rig.received("session/set_config_option") == []
-        assert "model m1 was not set: no such model" in rig.events("warning")[0]["text"]
+    rig = LocalRig(tmp_path, model="m1", script={"answers": answers})
+    assert rig.received("session/set_config_option") == []
+    assert "model m1 was not set: no such model" in rig.events("warning")[0]["text"]
 
 
-@pytest.mark.parametrize("key", [b"/exit\r", b"\x04"])
-def test_a_person_types_a_prompt_and_ends_the_agent(tmp_path: Path, key: bytes) -> None:
+def test_a_person_types_a_prompt_and_ends_the_agent(tmp_path: Path) -> None:
     with HostRig(tmp_path, script={"turns": [[{"say": "you said {prompt}"}]]}) as rig:
         rig.ready().keys(b"hallox\x7f\r")
         rig.until(lambda: rig.events("end"))
         assert rig.events("end")[0]["reply"] == "you said hallo"
         assert rig.events("begin")[0]["by"] == "person"
-        rig.ready().keys(key)
+        rig.ready().keys(b"\x04")
         assert rig.wait() == 0
 
 
@@ -165,49 +160,51 @@ def test_an_arrow_key_does_not_cancel(tmp_path: Path) -> None:
         assert rig.received("session/cancel") == []
 
 
-@pytest.mark.parametrize(
-    ("asks", "key", "answer", "kind"),
-    [
-        (False, b"", "proceed_once", "allowed"),
-        (True, b"y", "proceed_once", "allowed"),
-        (True, b"n", "cancel", "not allowed"),
-        (True, b"2", "proceed_always", "allowed"),
-    ],
-)
-def test_a_permission_is_answered_by_kind(tmp_path: Path, asks: bool, key: bytes, answer: str, kind: str) -> None:
-    with HostRig(tmp_path, asks=asks, script={"turns": [[{"ask": {}}]]}) as rig:
-        rig.ready().ring("write")
-        if asks:
+def has_ended_turns(rig: HostRig, number: int) -> bool:
+    return len(rig.events("end")) == number
+
+
+def test_a_permission_is_answered_by_kind(tmp_path: Path) -> None:
+    keys = {b"y": "allowed: edit Write a.txt (proceed_once)", b"n": "not allowed: edit Write a.txt (cancel)"}
+    keys[b"2"] = "allowed: edit Write a.txt (proceed_always)"
+    with HostRig(tmp_path, asks=True, script={"turns": [[{"ask": {}}]]}) as rig:
+        for number, (key, shown) in enumerate(keys.items()):
+            rig.ready().ring("write")
             rig.until(lambda: rig.title_is("asks"))
             rig.keys(b"x9")  # no answers
             rig.keys(key)
-        rig.until(lambda: rig.events("end"))
-        assert rig.events("end")[0]["reply"] == f"answered {answer}"
-        (event,) = rig.events("permission")
-        assert (event["text"], event["answer"]) == ("edit Write a.txt", answer)
-        rig.until(lambda: f"  {kind}: edit Write a.txt ({answer})" in rig.text)
+            rig.until(partial(has_ended_turns, rig, number + 1))
+            answer = shown.partition("(")[2].rstrip(")")
+            assert rig.events("end")[-1]["reply"] == f"answered {answer}"
+            event = rig.events("permission")[-1]
+            assert (event["text"], event["answer"]) == ("edit Write a.txt", answer)
+            rig.ready()
+            assert f"  {shown}" in rig.text
+    silent = LocalRig(tmp_path, script={"turns": [[{"ask": {}}]]})
+    assert silent.ask("write")["reply"] == "answered proceed_once"
+    assert "  allowed: edit Write a.txt (proceed_once)" in silent.text
 
 
 def test_a_conversation_is_loaded_with_mode_and_role_again(tmp_path: Path) -> None:
     script = {"turns": [[{"say": "mode {mode}"}]]}
     settings = {"mode": "yolo", "instructions": "You test.", "session": "old-1", "session_opened": 1000.0}
-    with HostRig(tmp_path, script=script, **settings) as rig:
-        assert rig.ask("go")["reply"] == "mode yolo"
-        (session,) = rig.events("session")
-        assert (session["id"], session["loaded"]) == ("old-1", True)
-        assert session["at"] > settings["session_opened"], "the next program has to know when it was opened last"
-        assert rig.received("session/new") == []
-        assert [event["text"] for event in rig.events("message")] == ["mode yolo"]
-        assert "an old answer" not in rig.text
-        assert rig.received("session/prompt")[0]["params"]["prompt"][0]["text"] == "You test."
+    rig = LocalRig(tmp_path, script=script, **settings)
+    assert rig.ask("go")["reply"] == "mode yolo"
+    (session,) = rig.events("session")
+    assert (session["id"], session["loaded"]) == ("old-1", True)
+    assert session["at"] > settings["session_opened"], "the next program has to know when it was opened last"
+    assert rig.received("session/new") == []
+    assert [event["text"] for event in rig.events("message")] == ["mode yolo"]
+    assert "mode yolo" in rig.text
+    assert "an old answer" not in rig.text
+    assert rig.received("session/prompt")[0]["params"]["prompt"][0]["text"] == "You test."
 
 
 def test_a_conversation_is_resumed_where_the_agent_can_do_that(tmp_path: Path) -> None:
     script: dict[str, Any] = {"capabilities": {"loadSession": True, "sessionCapabilities": {"resume": {}}}}
-    with HostRig(tmp_path, script=script, session="old-1") as rig:
-        rig.ready()
-        assert rig.received("session/load") == []
-        assert rig.events("session")[0]["loaded"]
+    rig = LocalRig(tmp_path, script=script, session="old-1")
+    assert rig.received("session/load") == []
+    assert rig.events("session")[0]["loaded"]
 
 
 def test_a_program_that_cannot_be_started_is_one_line(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from quintet.providers.acp.host_settings import DOORBELL, FILE, RECORD, HostSett
 from quintet.providers.acp.process_tree import descendants
 from quintet.providers.editor import INPUT
 from quintet.providers.turn_events import read_events
+from tests.eventually import eventually
 from tests.providers.acp.rig import FAKE
-from tests.server.rig import until
 
 TURN: list[dict[str, Any]] = [
     {"think": "I look at the tests first."},
@@ -77,8 +77,11 @@ class TmuxRig:
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
     def wait_for(self, state: str) -> None:
-        until(
-            lambda: self.tmux("display", "-p", "#{pane_title}"), lambda title: title.startswith(f"quintet acp {state}")
+        wanted = f"quintet acp {state}"
+        eventually(
+            lambda: self.tmux("display", "-p", "#{pane_title}").startswith(wanted),
+            wanted,
+            on_failure=lambda: "\n".join(self.screen),
         )
 
     def ring(self, prompt: str) -> None:
@@ -99,7 +102,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def end(rig: TmuxRig) -> None:
     """End the server, where it has not ended with its last pane."""
     subprocess.run(["tmux", "-S", str(rig.socket), "kill-server"], check=False, capture_output=True)
-    until(lambda: has_ended(rig.pid), bool)
+    eventually(lambda: has_ended(rig.pid), "the end of the host")
 
 
 def test_a_conversation_is_readable_in_80_columns(folder: Path) -> None:
@@ -110,7 +113,7 @@ def test_a_conversation_is_readable_in_80_columns(folder: Path) -> None:
         rig.wait_for("asks")
         rig.tmux("send-keys", "y")
         rig.wait_for("ready")
-        shown = until(lambda: rig.screen, lambda lines: lines[-1] == "›")
+        shown = eventually(lambda: rig.screen, "the prompt", wanted=lambda lines: lines[-1] == "›")
         assert [line.partition(" · ")[0] for line in shown] == [
             line.partition(" · ")[0] for line in SCREEN.splitlines()[-24:]
         ]
@@ -124,11 +127,11 @@ def test_a_pane_that_is_killed_in_the_middle_of_a_tool_leaves_nothing(folder: Pa
     try:
         rig.wait_for("ready")
         rig.ring("x")
-        until(lambda: pids.exists() and pids.read_text(encoding="utf-8").strip(), bool)
+        eventually(lambda: pids.exists() and pids.read_text(encoding="utf-8").strip(), "the tool")
         below = descendants(rig.pid)
         assert len(below) == 2
         rig.tmux("kill-session")
-        until(lambda: all(map(has_ended, (rig.pid, *below))), bool)
+        eventually(lambda: all(map(has_ended, (rig.pid, *below))))
         assert [event["event"] for event in read_events(folder / RECORD)] == ["session", "begin"]
     finally:
         end(rig)

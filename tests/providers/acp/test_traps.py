@@ -1,4 +1,4 @@
-"""What agents of the protocol do wrong, one test for each: the host as a program, with an agent that does it."""
+"""What agents of the protocol do wrong, one test for each: as messages, or as a program where processes take part."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import pytest
 from quintet.processes import has_ended
 from quintet.providers.acp.host_settings import ModelBy, UsageRule
 from quintet.providers.acp.process_tree import descendants
-from tests.providers.acp.rig import HostRig
+from tests.providers.acp.rig import HostRig, LocalRig
 
 END = {"stopReason": "end_turn"}
 SYSTEM_ERROR = {
@@ -27,25 +27,25 @@ def turn(*steps: dict[str, Any], **result: Any) -> dict[str, Any]:
 
 def test_a_turn_that_fails_with_end_turn_as_codex_does_it(tmp_path: Path) -> None:
     script = turn({"say": "exceeded retry limit, last status: 500"}, {"update": SYSTEM_ERROR}, usage=None)
-    with HostRig(tmp_path, script=script) as rig:
-        end = rig.ask("x")
-        assert end["failed"]["kind"] == "connection"
-        assert end["failed"]["text"] == "exceeded retry limit, last status: 500"
+    rig = LocalRig(tmp_path, script=script)
+    end = rig.ask("x")
+    assert end["failed"]["kind"] == "connection"
+    assert end["failed"]["text"] == "exceeded retry limit, last status: 500"
 
 
 def test_a_turn_that_fails_with_end_turn_as_copilot_does_it(tmp_path: Path) -> None:
     said = "Error: Failed to get response from the AI model. Last error: 500 Internal Server Error"
     script = turn({"say": "Info: Retrying..."}, {"say": said})
-    with HostRig(tmp_path, script=script, error_prefix="Error: ", note_prefix="Info: ") as rig:
-        end = rig.ask("x")
-        assert end["failed"]["kind"] == "server_error"
-        assert end["failed"]["text"].startswith("Failed to get response")
-        assert end["reply"] == ""
+    rig = LocalRig(tmp_path, script=script, error_prefix="Error: ", note_prefix="Info: ")
+    end = rig.ask("x")
+    assert end["failed"]["kind"] == "server_error"
+    assert end["failed"]["text"].startswith("Failed to get response")
+    assert end["reply"] == ""
 
 
 def test_an_empty_end_turn_is_no_answer(tmp_path: Path) -> None:
-    with HostRig(tmp_path, script=turn()) as rig:
-        assert rig.ask("x")["failed"]["text"] == "the turn has ended without an answer"
+    rig = LocalRig(tmp_path, script=turn())
+    assert rig.ask("x")["failed"]["text"] == "the turn has ended without an answer"
 
 
 @pytest.mark.parametrize(
@@ -58,27 +58,27 @@ def test_an_empty_end_turn_is_no_answer(tmp_path: Path) -> None:
     ],
 )
 def test_an_error_in_place_of_an_answer(tmp_path: Path, error: dict[str, Any], kind: str) -> None:
-    with HostRig(tmp_path, script={"turns": [[{"say": "so far"}, {"end": {"error": error}}], [{"say": "ok"}]]}) as rig:
-        end = rig.ask("x")
-        assert end["failed"]["kind"] == kind
-        assert (end["failed"]["resets_at"] is not None) == (kind == "rate_limit")
-        assert rig.ask("again")["reply"] == "ok"
+    rig = LocalRig(tmp_path, script={"turns": [[{"say": "so far"}, {"end": {"error": error}}], [{"say": "ok"}]]})
+    end = rig.ask("x")
+    assert end["failed"]["kind"] == kind
+    assert (end["failed"]["resets_at"] is not None) == (kind == "rate_limit")
+    assert rig.ask("again")["reply"] == "ok"
 
 
 def test_warnings_without_a_message_id_are_no_part_of_the_answer(tmp_path: Path) -> None:
     script = turn(
         {"say": {"text": "Hello ", "id": "m"}}, {"say": "Warning: old model"}, {"say": {"text": "you", "id": "m"}}
     )
-    with HostRig(tmp_path, script=script) as rig:
-        assert rig.ask("x")["reply"] == "Hello you"
+    rig = LocalRig(tmp_path, script=script)
+    assert rig.ask("x")["reply"] == "Hello you"
 
 
 def test_notes_of_the_program_are_no_part_of_the_answer(tmp_path: Path) -> None:
     script = turn({"say": "Info: /p/a.txt"}, {"say": "All "}, {"say": "done."}, {"say": "Info: Saved."})
-    with HostRig(tmp_path, script=script, error_prefix="Error: ", note_prefix="Info: ") as rig:
-        end = rig.ask("x")
-        assert end["reply"] == "All done."
-        assert end["failed"] is None
+    rig = LocalRig(tmp_path, script=script, error_prefix="Error: ", note_prefix="Info: ")
+    end = rig.ask("x")
+    assert end["reply"] == "All done."
+    assert end["failed"] is None
 
 
 def _usage(read: int, written: int, **more: int) -> dict[str, int]:
@@ -97,8 +97,8 @@ def test_usage_of_the_answer_by_the_agents_rule(
     tmp_path: Path, rule: UsageRule, turns: list[Any], wanted: list[Any]
 ) -> None:
     steps = [[{"say": "ok"}, {"end": {"result": {**END, "usage": usage}}}] for usage in turns]
-    with HostRig(tmp_path, script={"turns": steps}, usage=rule) as rig:
-        assert [_counts(rig.ask("x")["usage"]) for _ in turns] == wanted
+    rig = LocalRig(tmp_path, script={"turns": steps}, usage=rule)
+    assert [_counts(rig.ask("x")["usage"]) for _ in turns] == wanted
 
 
 def _counts(usage: dict[str, int] | None) -> tuple[int, ...] | None:
@@ -107,14 +107,14 @@ def _counts(usage: dict[str, int] | None) -> tuple[int, ...] | None:
 
 def test_usage_in_a_quota_as_gemini_has_it(tmp_path: Path) -> None:
     quota = {"quota": {"token_count": {"input_tokens": 70, "output_tokens": 7}}}
-    with HostRig(tmp_path, script=turn({"say": "ok"}, _meta=quota), usage=UsageRule.QUOTA) as rig:
-        assert _counts(rig.ask("x")["usage"]) == (70, 0, 7)
+    rig = LocalRig(tmp_path, script=turn({"say": "ok"}, _meta=quota), usage=UsageRule.QUOTA)
+    assert _counts(rig.ask("x")["usage"]) == (70, 0, 7)
 
 
 def test_usage_in_empty_chunks_as_qwen_has_it(tmp_path: Path) -> None:
     call = {"say": {"text": "", "meta": {"usage": _usage(100, 10, cachedReadTokens=60, totalTokens=110)}}}
-    with HostRig(tmp_path, script=turn(call, {"say": "ok"}, call), usage=UsageRule.CHUNKS) as rig:
-        assert _counts(rig.ask("x")["usage"]) == (200, 120, 20)
+    rig = LocalRig(tmp_path, script=turn(call, {"say": "ok"}, call), usage=UsageRule.CHUNKS)
+    assert _counts(rig.ask("x")["usage"]) == (200, 120, 20)
 
 
 def test_a_second_prompt_waits_for_the_first_turn(tmp_path: Path) -> None:
@@ -145,9 +145,8 @@ def test_cancel_answers_the_open_permission_or_the_agent_would_wait_for_ever(tmp
         assert rig.ask("y")["reply"] == "next"
 
 
-@pytest.mark.parametrize("loose", [False, True], ids=["ignores SIGTERM", "double fork"])
-@pytest.mark.parametrize("how", ["SIGHUP", "exit", "agent dies"])
-def test_no_tool_survives_the_host(tmp_path: Path, loose: bool, how: str) -> None:
+@pytest.mark.parametrize(("how", "loose"), [("SIGHUP", False), ("exit", True), ("agent dies", True)])
+def test_no_tool_survives_the_host(tmp_path: Path, how: str, loose: bool) -> None:
     pids = tmp_path / "pids"
     steps: list[dict[str, Any]] = [{"spawn": {"pids": str(pids), "loose": "yes" if loose else ""}}]
     steps += [{"exit": 9}] if how == "agent dies" else [{"say": "ok"}]
@@ -186,30 +185,26 @@ def test_an_agent_does_not_outlive_a_host_that_was_killed(tmp_path: Path) -> Non
 
 
 def test_a_leading_slash_is_no_command(tmp_path: Path) -> None:
-    with HostRig(tmp_path, instructions="/role") as rig:
-        rig.ask("/opsx:apply it")
-        (sent,) = rig.received("session/prompt")
-        assert [block["text"] for block in sent["params"]["prompt"]] == ["\u200b/role", "\u200b/opsx:apply it"]
+    rig = LocalRig(tmp_path, instructions="/role")
+    rig.ask("/opsx:apply it")
+    (sent,) = rig.received("session/prompt")
+    assert [block["text"] for block in sent["params"]["prompt"]] == ["\u200b/role", "\u200b/opsx:apply it"]
 
 
 def test_the_model_is_not_set_over_the_protocol_where_that_would_change_the_users_settings(tmp_path: Path) -> None:
-    with HostRig(tmp_path, model="m1", model_by=ModelBy.PROGRAM) as rig:
-        rig.ask("x")
-        assert rig.received("session/set_model") == []
-        assert rig.received("session/set_config_option") == []
+    rig = LocalRig(tmp_path, model="m1", model_by=ModelBy.PROGRAM)
+    rig.ask("x")
+    assert rig.received("session/set_model") == []
+    assert rig.received("session/set_config_option") == []
 
 
-@pytest.mark.parametrize("size", [65_537, 563_000, 5_000_000])
-def test_a_line_of_any_length_is_read(tmp_path: Path, size: int) -> None:
-    script = {"during": {"session/new": [{"long": size}]}, **turn({"long": size}, {"say": "ok"})}
+def test_a_line_of_any_length_is_read(tmp_path: Path) -> None:
+    size, answer = 5_000_000, "word " * 200_000
+    turns = [[{"long": size}, {"say": "ok"}], [{"say": answer}]]
+    script = {"during": {"session/new": [{"long": size}]}, "turns": turns}
     with HostRig(tmp_path, script=script) as rig:
         assert rig.ask("x")["reply"] == "long ok"
-
-
-def test_an_answer_of_a_megabyte_is_recorded_whole(tmp_path: Path) -> None:
-    answer = "word " * 200_000
-    with HostRig(tmp_path, script=turn({"say": answer})) as rig:
-        assert rig.ask("x")["reply"] == answer.strip()
+        assert rig.ask("y")["reply"] == answer.strip(), "an answer of a megabyte is recorded whole"
         rig.ready()
         assert len(rig.seen) < 100_000
         assert "the whole message is in the record" in rig.text
@@ -229,19 +224,19 @@ def test_unknown_requests_are_refused_and_unknown_notifications_ignored(tmp_path
         {"request": "fs/write_text_file"},
         {"update": {"sessionUpdate": "new"}},
     ]
-    with HostRig(tmp_path, script=turn(*steps, {"notify": "qwen/notify/x"}, {"say": "ok"})) as rig:
-        end = rig.ask("x")
-        assert (end["reply"], end["failed"]) == ("ok", None)
-        (refused,) = [one for one in rig.received() if "error" in one]
-        assert refused["error"]["code"] == -32601
+    rig = LocalRig(tmp_path, script=turn(*steps, {"notify": "qwen/notify/x"}, {"say": "ok"}))
+    end = rig.ask("x")
+    assert (end["reply"], end["failed"]) == ("ok", None)
+    (refused,) = [one for one in rig.received() if "error" in one]
+    assert refused["error"]["code"] == -32601
 
 
 @pytest.mark.parametrize("stop", ["refusal", "max_tokens", "max_turn_requests", "tired", ""])
 def test_a_turn_that_stops_for_another_reason_is_no_finished_turn(tmp_path: Path, stop: str) -> None:
-    with HostRig(tmp_path, script=turn({"say": "half an"}, stopReason=stop)) as rig:
-        end = rig.ask("x")
-        assert end["failed"]["kind"] == "other"
-        assert f"({stop or 'no reason'})" in end["failed"]["text"]
+    rig = LocalRig(tmp_path, script=turn({"say": "half an"}, stopReason=stop))
+    end = rig.ask("x")
+    assert end["failed"]["kind"] == "other"
+    assert f"({stop or 'no reason'})" in end["failed"]["text"]
 
 
 def test_plain_text_on_standard_output_is_shown_and_ignored(tmp_path: Path) -> None:
@@ -276,9 +271,9 @@ def test_an_agent_whose_tool_keeps_its_output_open_has_ended_all_the_same(tmp_pa
 
 def test_the_same_id_answered_twice_counts_once(tmp_path: Path) -> None:
     script = {"turns": [[{"say": "one"}, {"answer_before": 1}], [{"say": "two"}]]}
-    with HostRig(tmp_path, script=script) as rig:
-        assert [rig.ask("x")["reply"], rig.ask("y")["reply"]] == ["one", "two"]
-        assert len(rig.events("end")) == 2
+    rig = LocalRig(tmp_path, script=script)
+    assert [rig.ask("x")["reply"], rig.ask("y")["reply"]] == ["one", "two"]
+    assert len(rig.events("end")) == 2
 
 
 def test_an_agent_without_a_login_is_one_line(tmp_path: Path) -> None:
@@ -291,10 +286,10 @@ def test_an_agent_without_a_login_is_one_line(tmp_path: Path) -> None:
 
 def test_a_mode_that_is_refused_is_a_warning(tmp_path: Path) -> None:
     error = {"error": {"code": -32603, "message": "Cannot enable yolo in an untrusted folder"}}
-    with HostRig(tmp_path, mode="yolo", script={"answers": {"session/set_mode": error}}) as rig:
-        assert rig.ask("x")["reply"] == "done"
-        (warning,) = rig.events("warning")
-        assert warning["text"] == "mode yolo was not set: Cannot enable yolo in an untrusted folder"
+    rig = LocalRig(tmp_path, mode="yolo", script={"answers": {"session/set_mode": error}})
+    assert rig.ask("x")["reply"] == "done"
+    (warning,) = rig.events("warning")
+    assert warning["text"] == "mode yolo was not set: Cannot enable yolo in an untrusted folder"
 
 
 def test_an_agent_that_loses_a_race_at_its_start_is_started_again(tmp_path: Path) -> None:
@@ -317,20 +312,19 @@ def test_a_resume_that_is_declared_but_not_there_becomes_a_load(tmp_path: Path) 
         "capabilities": {"loadSession": True, "sessionCapabilities": {"resume": {}}},
         "answers": {"session/resume": {"error": {"code": -32601, "message": "Method not found"}}},
     }
-    with HostRig(tmp_path, script=script, session="old") as rig:
-        rig.ready()
-        assert len(rig.received("session/load")) == 1
-        assert rig.events("session")[0]["loaded"]
+    rig = LocalRig(tmp_path, script=script, session="old")
+    assert len(rig.received("session/load")) == 1
+    assert rig.events("session")[0]["loaded"]
 
 
 def test_a_conversation_that_cannot_be_loaded_becomes_a_new_one_and_that_is_said(tmp_path: Path) -> None:
     error = {"error": {"code": -32603, "message": "Invalid session identifier"}}
-    with HostRig(tmp_path, script={"answers": {"session/load": error}}, session="old") as rig:
-        assert rig.ask("x")["reply"] == "done"
-        assert not rig.events("session")[0]["loaded"]
-        (warning,) = rig.events("warning")
-        assert "new conversation" in warning["text"]
-        assert "Invalid session identifier" in warning["text"]
+    rig = LocalRig(tmp_path, script={"answers": {"session/load": error}}, session="old")
+    assert rig.ask("x")["reply"] == "done"
+    assert not rig.events("session")[0]["loaded"]
+    (warning,) = rig.events("warning")
+    assert "new conversation" in warning["text"]
+    assert "Invalid session identifier" in warning["text"]
 
 
 def test_nothing_that_an_agent_says_steers_the_terminal(tmp_path: Path) -> None:
@@ -366,7 +360,7 @@ def test_a_record_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
         (rig.folder / "record.jsonl").mkdir()
         go.touch()
         assert rig.wait() == 1
-        assert rig.text.rstrip().endswith("record.jsonl: Is a directory")
+        assert rig.text.replace("\n", "").endswith("record.jsonl: Is a directory")
         (rig.folder / "record.jsonl").rmdir()
 
 
@@ -381,8 +375,8 @@ def test_deep_and_hostile_json_is_ignored(tmp_path: Path) -> None:
     lines += ['{"method": "session/update", "params": {"update": {"sessionUpdate": "tool_call"}}}', '{"method": 5}']
     lines += [json.dumps({"method": "session/update", "params": {"sessionId": "another", "update": {
         "sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "not ours"}}}})]  # fmt: skip
-    with HostRig(tmp_path, script=turn(*({"raw": line + "\n"} for line in lines), {"say": "ok"})) as rig:
-        assert rig.ask("x")["reply"] == "ok"
+    rig = LocalRig(tmp_path, script=turn(*({"raw": line + "\n"} for line in lines), {"say": "ok"}))
+    assert rig.ask("x")["reply"] == "ok"
 
 
 def test_no_tool_can_write_to_the_pane_past_the_host(tmp_path: Path) -> None:
