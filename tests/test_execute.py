@@ -13,8 +13,7 @@ from quintet.execute import Result, RunSpec, execute
 from quintet.loop.decide.state import Status
 from quintet.loop.journal import Event, RunFinished, RunResumed, Warned
 from quintet.roles import ANALYST, TESTER
-from tests.chaos.sim.clock import SimulatedClock
-from tests.chaos.sim.moments import Moments
+from tests.stub.fake import FakeClock
 from tests.stub.project import ONE_PASS, Project, project_in, turns
 from tests.stub.replies import ANALYST_SUMMARY, FAIL
 from tests.stub.server import Turn
@@ -98,10 +97,8 @@ def test_the_server_and_the_clock_can_be_passed_in(project: Project) -> None:
         return ApiClient(project.stub.url, str(project.wd))
 
     project.stub.script[ANALYST] = [Turn(None, work=3600)]
-    clock = SimulatedClock(Moments())
-    clock.deadline = float("inf")
     settings = spec_of(project, API="", RESPONSE_TIMEOUT="120", POLL_SECONDS="10").settings
-    result = execute(RunSpec(settings, clock=clock, connect=connect))
+    result = execute(RunSpec(settings, clock=FakeClock(), connect=connect))
     assert asked == [""]
     assert result.status is Status.RUNNING
     assert "120 s" in result.reason
