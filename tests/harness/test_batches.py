@@ -10,21 +10,22 @@ TASK = "add-a-greeting-1f2e3d4c"
 
 
 def test_no_fault_loses_or_doubles_a_task() -> None:
-    plan = Batch(0, SQLITE, 2, (2,), (Fault(kinds.SLOT_KILLED, 3, 0.0, 0, 0.0),))
+    plan = Batch(0, SQLITE, 1, (1,), (Fault(kinds.SLOT_KILLED, 3, 0.0, 0, 0.0),))
     outcome = BatchOutcome(0, SQLITE, str(plan))
     with scene_of(plan) as scene:
         run(scene, outcome)
         assert not outcome.violations, outcome.tell()
         assert not outcome.not_tried
-        first, second = scene.numbers
-        scene.queue.project.git("update-ref", f"refs/heads/quintet/{first}", f"refs/heads/quintet/{second}")
-        scene.queue.project.git("update-ref", "-d", f"refs/heads/quintet/{second}")
+        (task,) = scene.numbers
+        branch = f"refs/heads/quintet/{task}"
+        scene.queue.project.git("update-ref", branch, "refs/heads/main")
         scene.rows("INSERT INTO turns (task, new) SELECT task, new FROM turns WHERE new = 'SUCCESS'")
         complaints = "\n".join(judge(scene))
-    assert f"{first} has not ended 1 times" in complaints
-    assert f"quintet/{first} has another content" in complaints
-    assert f"quintet/{first} is not at the commit of the result" in complaints
-    assert f"the branch quintet/{second} is not there" in complaints
+        scene.queue.project.git("update-ref", "-d", branch)
+        assert f"the branch quintet/{task} is not there" in "\n".join(judge(scene))
+    assert f"{task} has not ended 1 times" in complaints
+    assert f"quintet/{task} has changed: []" in complaints
+    assert f"quintet/{task} is not at the commit of the result" in complaints
 
 
 def test_the_judge_sees_two_agents_at_once_unless_one_was_frozen() -> None:
