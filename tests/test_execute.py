@@ -8,7 +8,7 @@ import pytest
 
 from quintet.api.client import ApiClient
 from quintet.config import load_settings
-from quintet.errors import TaskError
+from quintet.errors import ConfigError, TaskError
 from quintet.execute import Result, RunSpec, execute
 from quintet.loop.decide.state import Status
 from quintet.loop.journal import Event, RunFinished, RunResumed, Warned
@@ -50,6 +50,12 @@ def test_a_fail_is_no_error(project: Project) -> None:
     result = execute(spec_of(project, MAX_ROUNDS="1"))
     assert (result.exit_code, result.status, result.reason) == (1, Status.FAIL, "")
     assert result.report
+
+
+def test_a_run_does_not_start_without_the_sandbox_that_it_asks_for(project: Project) -> None:
+    with pytest.raises(ConfigError, match="only Quintet's own terminal server can make a sandbox"):
+        execute(spec_of(project, SANDBOX="on"))
+    assert project.roles == []
 
 
 def test_what_stopped_a_run_is_named_and_the_next_start_goes_on(project: Project) -> None:
