@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tmux bubblewrap chromium postgresql demo unit test pytest test-anywhere check dist wheel-test browser e2e e2e-long soak-real chaos fleet trust fuzz load bench bench-peers screenshots clean
+.PHONY: help setup tmux bubblewrap chromium postgresql demo unit test pytest test-anywhere check dist wheel-test browser e2e e2e-all e2e-long soak-real chaos fleet trust fuzz breaks load bench bench-peers screenshots clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -81,17 +81,20 @@ soak-real: $(READY) tmux ## five loops in a row with the real Codex and five wit
 	$(BIN)/python -m tests.e2e.soak
 
 chaos: $(READY) tmux ## over 200 runs on real tmux and 5,000 simulated ones, each with a fault
-	$(BIN)/python -m tests.chaos
+	$(BIN)/python -m harness.chaos
 
 fleet: $(READY) tmux postgresql ## 40 batches of 20 tasks for four workers while machines, the database and the remote break
-	$(BIN)/python -m tests.fleet.batches
+	$(BIN)/python -m harness.batches
 
-trust: $(READY) tmux ## every cheat and every honest behaviour of tests/trust, each in a run of its own
-	$(BIN)/python -m tests.trust
+trust: $(READY) tmux ## try every cheat and every honest behaviour of harness/trust, each in a run of its own
+	$(BIN)/python -m harness.trust
 
 fuzz: $(READY) ## hostile input of every kind, thousands of examples each, and its time at twice the size
-	$(BIN)/python -m tests.fuzz
+	$(BIN)/python -m harness.fuzz
 	$(BIN)/pytest -q -n 2 -m hypothesis --hypothesis-profile fuzz
+
+breaks: $(READY) tmux bubblewrap ## break the code on purpose in 25 places, and check that a test notices each
+	$(BIN)/python -m harness.breaks
 
 load: $(READY) tmux ## 1, 10 and 40 runs at once, then ten minutes of runs one after the other
 	$(BIN)/python tools/load.py

@@ -8,13 +8,12 @@ import pytest
 
 from quintet.api.client import ApiClient
 from quintet.config import load_settings
-from quintet.errors import TaskError
+from quintet.errors import ConfigError, TaskError
 from quintet.execute import Result, RunSpec, execute
 from quintet.loop.decide.state import Status
 from quintet.loop.journal import Event, RunFinished, RunResumed, Warned
 from quintet.roles import ANALYST, TESTER
-from tests.chaos.sim.clock import SimulatedClock
-from tests.chaos.sim.moments import Moments
+from tests.stub.fake import FakeClock
 from tests.stub.project import ONE_PASS, Project, project_in, turns
 from tests.stub.replies import ANALYST_SUMMARY, FAIL
 from tests.stub.server import Turn
@@ -51,6 +50,12 @@ def test_a_fail_is_no_error(project: Project) -> None:
     result = execute(spec_of(project, MAX_ROUNDS="1"))
     assert (result.exit_code, result.status, result.reason) == (1, Status.FAIL, "")
     assert result.report
+
+
+def test_a_run_does_not_start_without_the_sandbox_that_it_asks_for(project: Project) -> None:
+    with pytest.raises(ConfigError, match="only Quintet's own terminal server can make a sandbox"):
+        execute(spec_of(project, SANDBOX="on"))
+    assert project.roles == []
 
 
 def test_what_stopped_a_run_is_named_and_the_next_start_goes_on(project: Project) -> None:
@@ -98,10 +103,8 @@ def test_the_server_and_the_clock_can_be_passed_in(project: Project) -> None:
         return ApiClient(project.stub.url, str(project.wd))
 
     project.stub.script[ANALYST] = [Turn(None, work=3600)]
-    clock = SimulatedClock(Moments())
-    clock.deadline = float("inf")
     settings = spec_of(project, API="", RESPONSE_TIMEOUT="120", POLL_SECONDS="10").settings
-    result = execute(RunSpec(settings, clock=clock, connect=connect))
+    result = execute(RunSpec(settings, clock=FakeClock(), connect=connect))
     assert asked == [""]
     assert result.status is Status.RUNNING
     assert "120 s" in result.reason

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.fleet import batches_plan as kinds
-from tests.fleet.batches import carry_out
-from tests.fleet.batches_plan import POSTGRESQL, Batch, Fault
+from harness.batches import plan as kinds
+from harness.batches.plan import POSTGRESQL, Batch, Fault
+from harness.batches.run import carry_out
 
 pytestmark = pytest.mark.e2e
 FAULTS = (

@@ -10,12 +10,12 @@ from quintet.errors import StateError
 from quintet.layout import STATE_FILE, STATE_POINTER
 from quintet.loop.decide.state import State
 from quintet.loop.decide.steps import Ask, Dispatched, Replied, Stopped
-from quintet.loop.journal import Noted, RunStarted, Warned
+from quintet.loop.journal import Event, Noted, ReviewJudged, RunStarted, Warned
 from quintet.loop.record.saved_state import load_project_state
 from quintet.loop.record.signals import Signals
 from quintet.loop.record.state_file import load_state, save_state, state_file_of
 from quintet.loop.record.store import RunStore
-from quintet.roles import ANALYST
+from quintet.roles import ANALYST, PEER_ANALYST
 from tests.stub.fake import HeardStore, store_in
 
 STEP = Ask(ANALYST, 1)
@@ -90,3 +90,18 @@ def test_a_state_that_cannot_be_read_is_none_for_those_who_only_look(tmp_path: P
     assert load_project_state(tmp_path) is None
     with pytest.raises(StateError):
         load_state(tmp_path / STATE_FILE)
+
+
+def test_the_state_is_saved_before_anybody_hears_of_the_decision(tmp_path: Path) -> None:
+    saved: list[int] = []
+
+    def hear(event: Event) -> None:
+        if isinstance(event, ReviewJudged):
+            state = load_state(tmp_path / STATE_FILE)
+            saved.append(state.sequence if state else 0)
+
+    settings = replace(Settings(), wd=tmp_path, state_file=tmp_path / STATE_FILE)
+    store = RunStore(settings, Signals(), [hear], State(run_id="run"))
+    store.emit(RunStarted(run_id="run", wd=str(tmp_path), start_agent=ANALYST.name))
+    store.fold(Ask(PEER_ANALYST, 1), Replied("REVIEW_RESULT: REVISE\n", sequence=1))
+    assert saved == [1]

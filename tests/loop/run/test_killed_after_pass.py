@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from harness.chaos.books import STATE
+from harness.chaos.outcome import KILLED, PASSED, Outcome
+from harness.chaos.sim import plan as kinds
+from harness.chaos.sim.plan import Plan
+from harness.chaos.sim.run import World
 from quintet.config import Settings
 from quintet.loop.decide.state import Status, Turn
 from quintet.roles import TESTER
-from tests.chaos.books import STATE
-from tests.chaos.outcome import KILLED, PASSED, Outcome
-from tests.chaos.sim import plan as kinds
-from tests.chaos.sim.plan import Plan
-from tests.chaos.sim.run import World
 
 CHANGE = "openspec/changes/add-greeting"
 GH = """#!/bin/sh
