@@ -17,17 +17,6 @@ def living_in(home: Path) -> dict[int, str]:
     return {pid: line for pid, line in _all().items() if wanted in _read(pid, "environ").split(b"\0")}
 
 
-def mentioning(path: Path) -> dict[int, str]:
-    """Process ids and command lines that name the path."""
-    return {pid: line for pid, line in _all().items() if str(path) in line}
-
-
-def is_running(pid: int) -> bool:
-    """Whether it runs; one that ended and that nobody has asked about yet does not."""
-    state = _read(pid, "stat").rpartition(b")")[2].split()
-    return bool(state) and state[0] not in (b"Z", b"X")
-
-
 def end_all_in(home: Path) -> None:
     """Ends what has this HOME: politely, then not. Raises where something is left."""
     for sign in (signal.SIGTERM, signal.SIGKILL):

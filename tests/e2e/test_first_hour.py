@@ -17,12 +17,11 @@ from tests.e2e.install import ensure_codex, ensure_openspec
 from tests.e2e.model import ScriptedModel
 from tests.e2e.processes import end_all_in, living_in
 from tests.e2e.project import CHANGE, FAIL_THEN_PASS, VERIFY, git
-from tests.e2e.rig import RUN_SECONDS
+from tests.e2e.rig import CODEX, RUN_SECONDS
 from tests.wheel.package import Package, fill_in
 
-pytestmark = pytest.mark.e2e
+pytestmark = pytest.mark.e2e_all
 
-CODEX = "0.166.0"
 TASK = "tasks/write-the-answer-down.md"
 
 
@@ -53,7 +52,7 @@ class User:
 def user(folder: Path) -> Iterator[User]:
     """A machine with Codex, OpenSpec and the installed wheel, and a repository with one commit."""
     command = Package.build(folder / "dist").install(folder / "venv")
-    programs = [command, ensure_codex(CODEX), ensure_openspec()]
+    programs = [command, ensure_codex(CODEX.codex), ensure_openspec()]
     place = Path(tempfile.mkdtemp(prefix="q5-"))  # short, because the paths of sockets are
     project = place / "project"
     project.mkdir()

@@ -29,7 +29,7 @@ from tests.loop.run.test_hand_over import PROGRAM, noted
 from tests.watch.scripted import DEADLINE
 from tests.workspace.worktree_runs import branches, building_story
 
-pytestmark = pytest.mark.e2e
+pytestmark = pytest.mark.e2e_all
 
 
 def test_machines_that_start_at_once_make_the_tables_once() -> None:

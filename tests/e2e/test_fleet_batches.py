@@ -6,7 +6,7 @@ from tests.fleet import batches_plan as kinds
 from tests.fleet.batches import carry_out
 from tests.fleet.batches_plan import POSTGRESQL, Batch, Fault
 
-pytestmark = pytest.mark.e2e
+pytestmark = pytest.mark.e2e_all
 FAULTS = (
     Fault(kinds.MACHINE_FROZEN, 4, 14.0, 0, 0.0),
     Fault(kinds.MACHINE_KILLED, 8, 3.0, 1, 0.0),

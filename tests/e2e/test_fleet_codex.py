@@ -23,14 +23,13 @@ from tests.e2e.brains import (
 )
 from tests.e2e.exchange import Reply, Request
 from tests.e2e.project import TASK
-from tests.e2e.rig import RUN_SECONDS, Cast, rig
+from tests.e2e.rig import CODEX, RUN_SECONDS, rig
 from tests.e2e.test_fleet import group_of, send
-from tests.e2e.test_loops import CODEX
 from tests.fleet.postgres import postgres
 from tests.fleet.rig import Fleet, with_remote
 from tests.watch.scripted import Scripted
 
-pytestmark = pytest.mark.e2e
+pytestmark = pytest.mark.e2e_all
 
 
 def script_for(answer: str) -> Script:
@@ -73,7 +72,7 @@ class RealProject(Scripted):
 @contextmanager
 def codex_fleet(brain: TasksBrain) -> Iterator[Fleet]:
     """A project with a remote, and a queue in PostgreSQL."""
-    with rig(Cast(codex=CODEX), brain) as run, postgres() as server:
+    with rig(CODEX, brain) as run, postgres() as server:
         settings = {"PROVIDER": "codex", "MIN_REVIEW_CYCLES_BEFORE_APPROVAL": "1", "POLL_SECONDS": "0.2"}
         made = with_remote(Fleet(RealProject(run.project.parent, given={**run.env, **settings}), server.url, 8.0))
         try:

@@ -20,7 +20,7 @@ from tests.fleet.rig import Fleet, children_in
 from tests.watch.scripted import DEADLINE
 from tests.workspace.worktree_runs import building_story
 
-pytestmark = pytest.mark.e2e
+pytestmark = pytest.mark.e2e_all
 PASSWORD = "correct-horse"
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.workspace.worktree_runs import check_tasks_at_once, repository
 
-pytestmark = pytest.mark.e2e
+pytestmark = pytest.mark.e2e_all
 
 
 def test_ten_tasks_pass_on_ten_branches() -> None:

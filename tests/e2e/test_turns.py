@@ -9,15 +9,10 @@ import pytest
 from tests.e2e.desk import Desk, desk
 from tests.e2e.orders import orders
 from tests.e2e.processes import signal_all
-from tests.e2e.rig import Cast
+from tests.e2e.rig import RELEASES, together
 
-pytestmark = pytest.mark.e2e
+pytestmark = pytest.mark.e2e_all
 
-CASTS = {
-    "codex-0.166.0": Cast(codex="0.166.0"),
-    "codex-0.149.0": Cast(codex="0.149.0"),
-    "claude-2.1.325": Cast(claude="2.1.325"),
-}
 QUICK_RETRIES = {"CLAUDE_CODE_MAX_RETRIES": "1"}
 AWKWARD = (
     "\ttab, `backticks`, \"double\" and 'single' quotes, $HOME, $(date), \\backslashes\\ and %s",
@@ -33,10 +28,10 @@ AWKWARD = (
 LONG = 150_000
 
 
-@pytest.fixture(scope="module", params=CASTS, ids=str)
+@pytest.fixture(scope="module", params=together(RELEASES))
 def agent(request: pytest.FixtureRequest) -> Iterator[Desk]:
     """One agent that has all turns of this file, one after the other."""
-    with desk(CASTS[request.param], QUICK_RETRIES) as opened:
+    with desk(RELEASES[request.param], QUICK_RETRIES) as opened:
         assert opened.open()["status"] == "idle"
         yield opened
 
