@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from tests.e2e import acp_agents
+from tests.e2e import acp_agents, install
 from tests.e2e.exchange import Brain
 from tests.e2e.home import clean_environment, make_home
 from tests.e2e.install import ensure_claude, ensure_codex, ensure_openspec
@@ -59,9 +59,10 @@ class Cast:
         return wanted + [ensure() for ensure in self.programs_of_own]
 
 
-CODEX, OLDER_CODEX, CLAUDE = Cast(codex="0.166.0"), Cast(codex="0.149.0"), Cast(claude="2.1.325")
-BOTH = {"codex-0.166.0": CODEX, "claude-2.1.325": CLAUDE}
-RELEASES = {**BOTH, "codex-0.149.0": OLDER_CODEX}
+CODEX, OLDER_CODEX = Cast(codex=install.CODEX), Cast(codex=install.OLDER_CODEX)
+CLAUDE = Cast(claude=install.CLAUDE)
+BOTH = {f"codex-{CODEX.codex}": CODEX, f"claude-{CLAUDE.claude}": CLAUDE}
+RELEASES = {**BOTH, f"codex-{OLDER_CODEX.codex}": OLDER_CODEX}
 
 
 def together(names: Iterable[str]) -> list[Any]:
