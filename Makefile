@@ -62,7 +62,7 @@ wheel-test: $(READY) tmux ## build the wheel, install it into an empty environme
 	$(BIN)/pytest -q -m wheel tests/wheel
 
 browser: $(READY) tmux chromium ## the dashboard in a real Chromium, installed where it is missing
-	$(BIN)/pytest -q -m browser tests/browser
+	$(BIN)/pytest -q -n 2 --dist worksteal -m browser tests/browser
 
 # Most of the time the agents start or wait, so each core has a test of its own.
 e2e: $(READY) tmux bubblewrap postgresql ## each real agent CLI: a loop that is killed and resumed in the sandbox; a queue task
@@ -77,7 +77,7 @@ e2e-long: $(READY) tmux ## the real agent CLIs with a model that fails for minut
 	$(BIN)/pytest -q -m e2e_long tests/e2e
 
 soak-real: $(READY) tmux ## five loops in a row with the real Codex and five with the real Claude Code
-	$(BIN)/python -m tests.e2e.soak
+	$(BIN)/python -m tools.soak_real
 
 chaos: $(READY) tmux ## over 200 runs on real tmux and 5,000 simulated ones, each with a fault
 	$(BIN)/python -m tests.chaos

@@ -31,8 +31,13 @@ LONG = 150_000
 AWKWARD = (
     "\ttab, `backticks`, \"double\" and 'single' quotes, $HOME, $(date), \\backslashes\\ and %s",
     "/not a command",
-    "@no file, !no command, #no note",
+    "!neither is this",
+    "@no file",
+    "# no note",
     "emoji 🎻👩‍👩‍👧‍👦 and umlauts äöü, 中文, e\u0301",
+    "› 1. Yes, proceed (y)",
+    "esc to interrupt",
+    "",
 )
 VERIFY = "grep -qx 42 answer.txt"
 
@@ -74,8 +79,8 @@ The project SHALL hold the answer in answer.txt.
 
 
 def long_notes() -> str:
-    """150 kB of all that is hard to type."""
-    rows = (f"{row:05d} {AWKWARD[row % len(AWKWARD)]}" for row in range(LONG // 40))
+    """Return 150 kB of all that is hard to type, on lines of their own and behind a number."""
+    rows = (f"{row:05d} {AWKWARD[row % len(AWKWARD)]}\n{AWKWARD[row * 2 % len(AWKWARD)]}" for row in range(LONG // 40))
     return "\n".join(rows).encode()[:LONG].decode(errors="ignore")
 
 

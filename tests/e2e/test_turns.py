@@ -9,23 +9,12 @@ import pytest
 from tests.e2e.desk import Desk, desk
 from tests.e2e.orders import orders
 from tests.e2e.processes import signal_all
+from tests.e2e.project import long_notes
 from tests.e2e.rig import RELEASES, together
 
 pytestmark = pytest.mark.e2e_all
 
 QUICK_RETRIES = {"CLAUDE_CODE_MAX_RETRIES": "1"}
-AWKWARD = (
-    "\ttab, `backticks`, \"double\" and 'single' quotes, $HOME, $(date), \\backslashes\\ and %s",
-    "/not a command",
-    "!neither is this",
-    "@no file",
-    "# no note",
-    "emoji 🎻👩‍👩‍👧‍👦 and umlauts äöü, 中文, e\u0301",
-    "› 1. Yes, proceed (y)",
-    "esc to interrupt",
-    "",
-)
-LONG = 150_000
 
 
 @pytest.fixture(scope="module", params=together(RELEASES))
@@ -34,14 +23,6 @@ def agent(request: pytest.FixtureRequest) -> Iterator[Desk]:
     with desk(RELEASES[request.param], QUICK_RETRIES) as opened:
         assert opened.open()["status"] == "idle"
         yield opened
-
-
-def long_text(number: int) -> str:
-    lines = [
-        f"{row:05d} {AWKWARD[row % len(AWKWARD)]}" if row % 3 else AWKWARD[row % len(AWKWARD)] for row in range(9000)
-    ]
-    text = f"Prompt number {number}\n" + "\n".join(lines)
-    return text.encode()[:LONG].decode(errors="ignore")
 
 
 def test_the_profile_is_the_agents_instructions_and_not_on_its_screen(agent: Desk) -> None:
@@ -54,7 +35,7 @@ def test_the_profile_is_the_agents_instructions_and_not_on_its_screen(agent: Des
 
 def test_long_prompts_arrive_byte_for_byte_also_the_tenth_time(agent: Desk) -> None:
     for number in range(1, 11):
-        prompt = f"{long_text(number)}\n{orders({'text': f'Read number {number}.'})}"
+        prompt = f"Prompt number {number}\n{long_notes()}\n{orders({'text': f'Read number {number}.'})}"
         turn = agent.turn(prompt)
         assert agent.rig.model.turns[-1].prompt == prompt
         assert turn.answer == f"Read number {number}."

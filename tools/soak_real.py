@@ -1,4 +1,4 @@
-"""Full loops in a row with the real agents, and their times: `python -m tests.e2e.soak [RUNS [SETTING=VALUE ...]]`."""
+"""Full loops in a row with the real agents, and their times: `python -m tools.soak_real [RUNS [SETTING=VALUE ...]]`."""
 
 import statistics
 import sys
