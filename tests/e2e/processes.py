@@ -6,9 +6,10 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from tests.eventually import eventually
+
 PROC = Path("/proc")
 GRACE = 5.0
-LOOK = 0.05
 
 
 def living_in(home: Path) -> dict[int, str]:
@@ -18,17 +19,23 @@ def living_in(home: Path) -> dict[int, str]:
 
 
 def end_all_in(home: Path) -> None:
-    """Ends what has this HOME: politely, then not. Raises where something is left."""
-    for sign in (signal.SIGTERM, signal.SIGKILL):
-        deadline = time.monotonic() + GRACE
-        signalled: set[int] = set()
-        while (left := living_in(home)) and time.monotonic() < deadline:
-            # Looked up anew each time: what is told to end may start something on its way out.
-            signal_all(left.keys() - signalled, sign)
-            signalled |= left.keys()
-            time.sleep(LOOK)
-    if left := living_in(home):
+    """End everything that has this HOME: politely, then not. Raise an error if something is left."""
+    if _signal_until_gone(home, signal.SIGTERM) and (left := _signal_until_gone(home, signal.SIGKILL)):
         raise RuntimeError(f"still running: {left}")
+
+
+def _signal_until_gone(home: Path, sign: signal.Signals) -> dict[int, str]:
+    """Signal each process once, also those that one starts on its way out; return what is left after a while."""
+    signalled: set[int] = set()
+    end = time.monotonic() + GRACE
+
+    def look() -> dict[int, str]:
+        left = living_in(home)
+        signal_all(left.keys() - signalled, sign)
+        signalled.update(left)
+        return left
+
+    return eventually(look, wanted=lambda left: not left or time.monotonic() > end)
 
 
 def signal_all(pids: Iterable[int], sign: signal.Signals) -> None:

@@ -3,6 +3,7 @@
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,14 +55,9 @@ def test_a_first_line_is_never_a_command(agent: Desk, first: str) -> None:
     assert not (agent.rig.project / "ran.txt").exists()
 
 
-def test_a_turn_of_a_moment(agent: Desk) -> None:
-    turn = agent.order({"text": "Quick.", "delay": 0.2})
-    assert (turn.end["status"], turn.answer) == ("completed", "Quick.")
-
-
 def test_equal_answers_in_a_row_are_two_turns(agent: Desk) -> None:
     before = agent.look()["turn"]
-    turns = [agent.order({"text": "The same.", "delay": delay}) for delay in (0.0, 0.5, 1.0)]
+    turns = [agent.order({"text": "The same.", "delay": delay}) for delay in (0.0, 0.2, 1.0)]
     assert [turn.answer for turn in turns] == ["The same."] * 3
     assert turns[2].seconds > 1.0, "the old answer is not taken for the new one"
     assert agent.look()["turn"] == before + 3
@@ -109,27 +105,21 @@ def test_a_background_command_outlives_the_turn(agent: Desk) -> None:
     assert agent.order({"text": "Next."}).answer == "Next."
 
 
-def test_a_failed_request_ends_the_turn_with_its_reason(agent: Desk) -> None:
-    turn = agent.order({"status": 400, "text": "this cannot be understood"})
-    assert turn.end["status"] == "completed"
-    assert "this cannot be understood" in turn.end["reason"]
-    assert turn.answer == ""
-    assert agent.order({"text": "Better."}).end["reason"] is None
-
-
-def test_an_error_of_the_model_server(agent: Desk) -> None:
-    turn = agent.order({"status": 500, "text": "out of order"})
-    assert turn.end["status"] == "completed"
-    assert turn.end["reason"].startswith("server error: ")
-    assert agent.order({"text": "Works again."}).answer == "Works again."
-
-
-def test_a_closed_stream(agent: Desk) -> None:
-    turn = agent.order({"text": "This answer is cut off in the middle. " * 20, "cut": True})
-    assert turn.end["status"] == "completed"
-    assert turn.end["reason"].startswith("connection: ")
-    assert turn.answer == ""
-    assert agent.order({"text": "Whole."}).answer == "Whole."
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ({"status": 400, "text": "this cannot be understood"}, "this cannot be understood"),
+        ({"status": 500, "text": "out of order"}, "server error: "),
+        ({"text": "This answer is cut off in the middle. " * 20, "cut": True}, "connection: "),
+    ],
+    ids=["request", "server", "stream"],
+)
+def test_a_failure_ends_the_turn_with_its_reason(agent: Desk, answer: dict[str, Any], reason: str) -> None:
+    turn = agent.order(answer)
+    assert (turn.end["status"], turn.answer) == ("completed", "")
+    assert reason in turn.end["reason"]
+    after = agent.order({"text": "Better."})
+    assert (after.answer, after.end["reason"]) == ("Better.", None)
 
 
 def test_words_in_an_answer_mislead_nobody(agent: Desk) -> None:
