@@ -22,7 +22,7 @@ from tests.e2e.install import ensure_claude, ensure_codex, ensure_openspec
 from tests.e2e.model import ScriptedModel
 from tests.e2e.processes import end_all_in, living_in, signal_all
 from tests.e2e.project import TASK, VERIFY, make_project
-from tests.eventually import eventually, show_journals, show_processes
+from tests.eventually import eventually, show_journals
 
 QUINTET = (sys.executable, "-m", "quintet")
 RUN_SECONDS = 600.0
@@ -194,8 +194,8 @@ class Rig:
         """Return the evidence of a failure: every screen, the end of every journal, the processes."""
         place = self.project.parent
         screens = [screen for socket in sorted(place.glob("*/quintet/s/*")) for screen in _screens(socket)]
-        living = "\n".join(f"{pid}: {line[:300]}" for pid, line in self.living().items())
-        return "\n".join([*screens, show_journals(place), show_processes([str(place)]), "--- in this home", living])
+        living = [f"{pid}: {line[:300]}" for pid, line in self.living().items()]
+        return "\n".join([*screens, show_journals(place), "--- processes", *living])
 
 
 def _screens(socket: Path) -> Iterator[str]:
