@@ -80,10 +80,10 @@ def roles_at_work(page: Page, process: Any) -> list[str]:
     seen: list[str] = []
 
     def has_ended() -> bool:
-        now = page.locator(".step.now button")
-        name = now.first.get_attribute("data-role", timeout=1000) if now.count() else None
-        if name and seen[-1:] != [name]:
-            seen.append(name)
+        # one look: between two steps there is no button, and a locator would wait for the next
+        for name in page.locator(".step.now button").evaluate_all("buttons => buttons.map(one => one.dataset.role)"):
+            if seen[-1:] != [name]:
+                seen.append(name)
         page.wait_for_timeout(80)
         return process.poll() is not None
 
