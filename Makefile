@@ -69,16 +69,22 @@ wheel-test: $(READY) tmux ## build the wheel, install it into an empty environme
 	$(BIN)/pytest -q -m wheel tests/wheel
 
 browser: $(READY) tmux chromium ## the dashboard in a real Chromium, installed where it is missing
-	$(BIN)/pytest -q -m browser tests/browser
+	$(BIN)/pytest -q -n 2 --dist worksteal -m browser tests/browser
 
-e2e: $(READY) tmux bubblewrap postgresql ## the real agent CLIs, CAO and OpenSpec, installed into .e2e/
-	$(BIN)/pytest -q -m e2e tests/e2e
+# Most of the time the agents start or wait, so each core has a test of its own.
+e2e: $(READY) tmux bubblewrap postgresql ## each real agent CLI: a loop that is killed and resumed in the sandbox; a queue task
+	$(BIN)/python -m tests.e2e.install
+	$(BIN)/pytest -q -n 2 --dist worksteal -m e2e tests/e2e
+
+e2e-all: $(READY) tmux bubblewrap postgresql ## all tests with the real agent CLIs, CAO and OpenSpec: older releases, dialogs, limits, kills, fleets
+	$(BIN)/python -m tests.e2e.install --all
+	$(BIN)/pytest -q -n 2 --dist loadgroup -m "e2e or e2e_all" tests/e2e
 
 e2e-long: $(READY) tmux ## the real agent CLIs with a model that fails for minutes
 	$(BIN)/pytest -q -m e2e_long tests/e2e
 
 soak-real: $(READY) tmux ## five loops in a row with the real Codex and five with the real Claude Code
-	$(BIN)/python -m tests.e2e.soak
+	$(BIN)/python -m tools.soak_real
 
 chaos: $(READY) tmux ## over 200 runs on real tmux and 5,000 simulated ones, each with a fault
 	$(BIN)/python -m harness.chaos

@@ -15,7 +15,23 @@ from typing import Final
 
 _PROGRAMS: Final = (
     *("awk", "basename", "bash", "bwrap", "cat", "chmod", "cmp", "cp", "cut", "date", "dd", "diff", "dirname", "echo"),
-    *("env", "expr", "false", "find", "getconf", "git", "grep", "head", "id", "kill", "less", "ln", "ls", "mkdir"),
+    *(
+        "env",
+        "expr",
+        "false",
+        "find",
+        "flock",
+        "getconf",
+        "git",
+        "grep",
+        "head",
+        "id",
+        "kill",
+        "less",
+        "ln",
+        "ls",
+        "mkdir",
+    ),
     *(
         "mkfifo",
         "mktemp",
@@ -48,7 +64,22 @@ _PROGRAMS: Final = (
         "tar",
         "tee",
     ),
-    *("test", "timeout", "tmux", "touch", "tput", "tr", "true", "umount", "uname", "wc", "which", "xargs", "yes"),
+    *(
+        "test",
+        "timeout",
+        "tmux",
+        "touch",
+        "tput",
+        "tr",
+        "true",
+        "truncate",
+        "umount",
+        "uname",
+        "wc",
+        "which",
+        "xargs",
+        "yes",
+    ),
 )
 _KEPT: Final = ("CI", "TMPDIR", "USER", "LOGNAME")
 _KEPT_BEGINNINGS: Final = ("COVERAGE_", "PYTEST_", "HYPOTHESIS_")

@@ -21,12 +21,12 @@ from typing import Final
 from quintet.providers.acp.host_settings import RECORD
 from quintet.providers.turn_events import read_events
 from quintet.roles import ROLES
-from tests.e2e import soak
 from tests.e2e.acp_agents import AGENTS
-from tests.e2e.bare_acp import BareClient, bare
 from tests.e2e.brains import RoleBrain, response_path
 from tests.e2e.project import FAIL_THEN_PASS
 from tests.e2e.rig import Cast, rig
+from tools import soak_real as soak
+from tools.bare_acp import BareClient, bare
 from tools.loading.meter import MEGA, memory
 
 TIMES: Final = 2

@@ -7,10 +7,10 @@ import statistics
 import sys
 from typing import Final
 
-from tests.e2e import soak
 from tests.e2e.brains import RoleBrain
 from tests.e2e.project import FAIL_THEN_PASS
 from tests.e2e.rig import Cast, rig
+from tools import soak_real as soak
 
 LOOPS: Final = 4
 MODES: Final = ("off", "restore")

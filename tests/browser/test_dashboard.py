@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +12,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_play
 from quintet.fleet.add import Wish
 from quintet.fleet.choosing import Worker
 from quintet.roles import ANALYST, PEER_ANALYST, ROLES, TESTER
+from tests.eventually import eventually
 from tests.fleet.rig import fleet
 from tests.stub.replies import ANALYST_SUMMARY
 from tests.watch.events import failed_run, write
@@ -76,15 +76,18 @@ def address(project: Scripted) -> str:
 
 
 def roles_at_work(page: Page, process: Any) -> list[str]:
-    """Who is shown as the current step, in order, until the run has ended."""
+    """Return the roles that the page shows as the current step, in order, until the run has ended."""
     seen: list[str] = []
-    deadline = time.monotonic() + DEADLINE
-    while process.poll() is None and time.monotonic() < deadline:
-        now = page.locator(".step.now button")
-        name = now.first.get_attribute("data-role", timeout=1000) if now.count() else None
-        if name and seen[-1:] != [name]:
-            seen.append(name)
+
+    def has_ended() -> bool:
+        # one look: between two steps there is no button, and a locator would wait for the next
+        for name in page.locator(".step.now button").evaluate_all("buttons => buttons.map(one => one.dataset.role)"):
+            if seen[-1:] != [name]:
+                seen.append(name)
         page.wait_for_timeout(80)
+        return process.poll() is not None
+
+    eventually(has_ended, "the run has ended", deadline=DEADLINE, on_failure=lambda: page.locator("body").inner_text())
     return seen
 
 

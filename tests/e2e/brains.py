@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 
 from tests.e2e.exchange import Reply, Request
 
@@ -32,13 +31,6 @@ REVIEW_NOTES:
 - The handoff is actionable
 """
 
-ANALYST_REVISE = """\
-REVIEW_RESULT: REVISE
-REVIEW_NOTES:
-- The proposal names no files
-- Required change: say which files change
-"""
-
 PROGRAMMER_SUMMARY = """\
 PROGRAMMER_SUMMARY:
 Files changed: answer.txt
@@ -54,13 +46,6 @@ REVIEW_NOTES:
 - A pytest run passed
 - The regression risk is low
 - All issues of the last review are fixed
-"""
-
-PROGRAMMER_REVISE = """\
-REVIEW_RESULT: REVISE
-REVIEW_NOTES:
-- answer.txt holds the wrong answer
-- Required change: correct it
 """
 
 TEST_FAIL = """\
@@ -89,17 +74,6 @@ class Answer:
 
 
 Script = Mapping[str, Sequence[Answer]]
-
-FAIL_THEN_PASS: Script = MappingProxyType(
-    {
-        "analyst_summary.md": [Answer(ANALYST_SUMMARY)],
-        "analyst_review.md": [Answer(ANALYST_APPROVED)],
-        "programmer_summary.md": [Answer(PROGRAMMER_SUMMARY)],
-        "programmer_review.md": [Answer(PROGRAMMER_APPROVED)],
-        "test_result.md": [Answer(TEST_FAIL), Answer(TEST_PASS)],
-    }
-)
-"""Every review approves at once; the test fails in the first round and passes in the second."""
 
 
 def response_path(prompt: str) -> Path | None:

@@ -15,11 +15,11 @@ import httpx
 from tests.e2e.home import clean_environment, make_home
 from tests.e2e.install import ensure_cao, need_tmux
 from tests.e2e.processes import end_all_in
+from tests.eventually import eventually
 
 AGENT_STORE = ".aws/cli-agent-orchestrator/agent-store"
 START_SECONDS = 60.0
 STOP_SECONDS = 10.0
-LOOK = 0.05
 TAIL = 3000
 
 
@@ -104,16 +104,15 @@ def free_port() -> int:
 
 
 def _wait_until_healthy(cao: Cao, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
+    def is_healthy() -> bool:
         if process.poll() is not None:
             raise RuntimeError(f"cao-server ended with {process.returncode}: {cao.tail()}")
         try:
-            if httpx.get(f"{cao.url}/health", trust_env=False).is_success:
-                return
+            return httpx.get(f"{cao.url}/health", trust_env=False).is_success
         except httpx.TransportError:
-            time.sleep(LOOK)
-    raise TimeoutError(f"cao-server was not ready within {START_SECONDS:.0f} s: {cao.tail()}")
+            return False
+
+    eventually(is_healthy, "cao-server is ready", deadline=START_SECONDS, on_failure=cao.tail)
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -11,10 +11,11 @@ import httpx
 
 from tests.e2e.orders import ordered, orders
 from tests.e2e.rig import QUINTET, Cast, Rig, rig
+from tests.eventually import eventually
 
 READY_SECONDS = 60.0
 TURN_SECONDS = 60.0
-LOOK = 0.02
+ACCEPT_SECONDS = 1.0
 TOKEN = "made-up-for-tests"
 AT_REST = ("idle", "completed")
 
@@ -69,17 +70,28 @@ class Desk:
     def until(
         self, holds: Callable[[dict[str, Any]], Any], seen: list[str] | None = None, seconds: float = TURN_SECONDS
     ) -> dict[str, Any]:
-        """Look until it holds; the statuses on the way are noted."""
-        deadline = time.monotonic() + seconds
-        seen = [] if seen is None else seen
-        while True:
+        """Wait until the terminal is as wanted, and note each status on the way."""
+        statuses = [] if seen is None else seen
+
+        def look() -> dict[str, Any]:
             found = self.look()
-            if not seen or seen[-1] != found["status"]:
-                seen.append(found["status"])
-            if holds(found):
-                return found
-            assert time.monotonic() < deadline, f"{seen}\n{found}\n{self.output()}"
-            time.sleep(LOOK)
+            if statuses[-1:] != [found["status"]]:
+                statuses.append(found["status"])
+            return found
+
+        return eventually(look, "the terminal", wanted=holds, deadline=seconds, on_failure=self.rig.dump)
+
+    def accept(self) -> None:
+        """Say yes until a question is answered: an agent may not listen in the first moment."""
+
+        def answered() -> bool:
+            if self.look()["status"] != "waiting_user_answer":
+                return True
+            assert self.press("accept").status_code in (200, 409), "409: it was answered after the look"
+            time.sleep(ACCEPT_SECONDS)
+            return False
+
+        eventually(answered, "the question is answered", deadline=TURN_SECONDS, on_failure=self.rig.dump)
 
     def turn(self, message: str) -> Turn:
         """One prompt, until the terminal says that its turn is over."""
@@ -103,23 +115,28 @@ class Desk:
 
 @contextmanager
 def desk(cast: Cast, more: Mapping[str, str] | None = None) -> Iterator[Desk]:
-    """A server with no agent yet; when the block ends, so does everything that was started in it."""
-    with rig(cast, ordered, more) as built:
-        process = subprocess.Popen(
-            [*QUINTET, "serve", "--port", "0"],
-            env={**built.env, "QUINTET_TOKEN": TOKEN},
-            cwd=built.home,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        built.started.append(process)
-        try:
-            assert process.stdout is not None
-            url = process.stdout.readline().split()[-1]
-            headers = {"Authorization": f"Bearer {TOKEN}"}
-            with httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=READY_SECONDS) as http:
-                yield Desk(built, http, cast.provider)
-        finally:
-            process.terminate()
-            process.communicate(timeout=10)
+    """Start a server with no agent yet; when the block ends, so does everything that was started in it."""
+    with rig(cast, ordered, more) as built, served(built, QUINTET_TOKEN=TOKEN) as url:
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        with httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=READY_SECONDS) as http:
+            yield Desk(built, http, cast.provider)
+
+
+@contextmanager
+def served(built: Rig, *words: str, **settings: str) -> Iterator[str]:
+    """Start `quintet serve`; yield its address."""
+    process = subprocess.Popen(
+        [*QUINTET, "serve", "--port", "0", *words],
+        env={**built.env, **settings},
+        cwd=built.home,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    built.started.append(process)
+    try:
+        assert process.stdout is not None
+        yield process.stdout.readline().split()[-1]
+    finally:
+        process.terminate()
+        process.communicate(timeout=READY_SECONDS)

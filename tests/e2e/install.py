@@ -1,4 +1,8 @@
-"""Fetches the real programs once, each into a folder of its own below `.e2e/` at the repository's root."""
+"""Fetches the real programs once, each into a folder of its own below `.e2e/` at the repository's root.
+
+`python -m tests.e2e.install` fetches what `make e2e` needs, all at once; with `--all` also the rest. A test that is
+started alone fetches what it needs.
+"""
 
 import fcntl
 import os
@@ -6,8 +10,10 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 STORE = (Path(__file__).parents[2] / ".e2e").resolve()
@@ -16,6 +22,9 @@ PLATFORM = f"{sys.platform}-{({'x86_64': 'x64', 'aarch64': 'arm64'}).get(platfor
 """as npm names it in packages with native programs"""
 NPM_FLAGS = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock")
 TAIL = 2000
+CODEX, OLDER_CODEX, CLAUDE = "0.166.0", "0.149.0", "2.1.325"
+DOWNLOADS = 4
+"""at once: npm waits for the registry most of the time"""
 
 
 class InstallError(RuntimeError):
@@ -131,3 +140,28 @@ def _run(command: Sequence[str]) -> None:
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     if done.returncode != 0:
         raise InstallError(f"{' '.join(command)} failed: {done.stdout.decode(errors='replace')[-TAIL:]}")
+
+
+def install(*, everything: bool) -> None:
+    """Fetch the programs side by side, the slowest first."""
+    wanted: list[Callable[[], Path]] = [
+        ensure_qwen,
+        partial(ensure_codex, CODEX),
+        partial(ensure_claude, CLAUDE),
+        ensure_gemini,
+        ensure_opencode,
+        ensure_copilot,
+        ensure_openspec,
+    ]
+    if everything:
+        wanted = [ensure_cao, *wanted, ensure_claude_acp, partial(ensure_codex, OLDER_CODEX)]
+    with ThreadPoolExecutor(DOWNLOADS) as pool:
+        for done in [pool.submit(ensure) for ensure in wanted]:
+            done.result()
+
+
+if __name__ == "__main__":
+    try:
+        install(everything="--all" in sys.argv[1:])
+    except InstallError as error:
+        sys.exit(str(error))

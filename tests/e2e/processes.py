@@ -6,9 +6,10 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from tests.eventually import eventually
+
 PROC = Path("/proc")
 GRACE = 5.0
-LOOK = 0.05
 
 
 def living_in(home: Path) -> dict[int, str]:
@@ -17,29 +18,24 @@ def living_in(home: Path) -> dict[int, str]:
     return {pid: line for pid, line in _all().items() if wanted in _read(pid, "environ").split(b"\0")}
 
 
-def mentioning(path: Path) -> dict[int, str]:
-    """Process ids and command lines that name the path."""
-    return {pid: line for pid, line in _all().items() if str(path) in line}
-
-
-def is_running(pid: int) -> bool:
-    """Whether it runs; one that ended and that nobody has asked about yet does not."""
-    state = _read(pid, "stat").rpartition(b")")[2].split()
-    return bool(state) and state[0] not in (b"Z", b"X")
-
-
 def end_all_in(home: Path) -> None:
-    """Ends what has this HOME: politely, then not. Raises where something is left."""
-    for sign in (signal.SIGTERM, signal.SIGKILL):
-        deadline = time.monotonic() + GRACE
-        signalled: set[int] = set()
-        while (left := living_in(home)) and time.monotonic() < deadline:
-            # Looked up anew each time: what is told to end may start something on its way out.
-            signal_all(left.keys() - signalled, sign)
-            signalled |= left.keys()
-            time.sleep(LOOK)
-    if left := living_in(home):
+    """End everything that has this HOME: politely, then not. Raise an error if something is left."""
+    if _signal_until_gone(home, signal.SIGTERM) and (left := _signal_until_gone(home, signal.SIGKILL)):
         raise RuntimeError(f"still running: {left}")
+
+
+def _signal_until_gone(home: Path, sign: signal.Signals) -> dict[int, str]:
+    """Signal each process once, also those that one starts on its way out; return what is left after a while."""
+    signalled: set[int] = set()
+    end = time.monotonic() + GRACE
+
+    def look() -> dict[int, str]:
+        left = living_in(home)
+        signal_all(left.keys() - signalled, sign)
+        signalled.update(left)
+        return left
+
+    return eventually(look, wanted=lambda left: not left or time.monotonic() > end)
 
 
 def signal_all(pids: Iterable[int], sign: signal.Signals) -> None:

@@ -1,6 +1,9 @@
 """A small real project: a git repository with OpenSpec set up, a task, and what the agents do to it."""
 
+import atexit
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -28,8 +31,13 @@ LONG = 150_000
 AWKWARD = (
     "\ttab, `backticks`, \"double\" and 'single' quotes, $HOME, $(date), \\backslashes\\ and %s",
     "/not a command",
-    "@no file, !no command, #no note",
+    "!neither is this",
+    "@no file",
+    "# no note",
     "emoji 🎻👩‍👩‍👧‍👦 and umlauts äöü, 中文, e\u0301",
+    "› 1. Yes, proceed (y)",
+    "esc to interrupt",
+    "",
 )
 VERIFY = "grep -qx 42 answer.txt"
 
@@ -71,8 +79,8 @@ The project SHALL hold the answer in answer.txt.
 
 
 def long_notes() -> str:
-    """150 kB of all that is hard to type."""
-    rows = (f"{row:05d} {AWKWARD[row % len(AWKWARD)]}" for row in range(LONG // 40))
+    """Return 150 kB of all that is hard to type, on lines of their own and behind a number."""
+    rows = (f"{row:05d} {AWKWARD[row % len(AWKWARD)]}\n{AWKWARD[row * 2 % len(AWKWARD)]}" for row in range(LONG // 40))
     return "\n".join(rows).encode()[:LONG].decode(errors="ignore")
 
 
@@ -116,8 +124,22 @@ FAIL_THEN_PASS: Script = {
 """The first implementation is wrong and fails its test; the second is right, which VERIFY confirms."""
 
 
+_template: list[Path] = []
+"""the project that was made first: setting up OpenSpec takes seconds, a copy does not"""
+
+
 def make_project(folder: Path, environment: Mapping[str, str]) -> None:
-    """A repository with one commit, in which OpenSpec is set up."""
+    """Make a repository with one commit, in which OpenSpec is set up."""
+    if not _template:
+        kept = Path(tempfile.mkdtemp(prefix="q5-"))
+        atexit.register(shutil.rmtree, kept, ignore_errors=True)
+        _set_up(kept / "project", environment)
+        _template.append(kept / "project")
+    shutil.copytree(_template[0], folder, symlinks=True)
+    git(folder, "update-index", "--refresh")
+
+
+def _set_up(folder: Path, environment: Mapping[str, str]) -> None:
     folder.mkdir()
     (folder / "README.md").write_text("# A project without an answer\n")
     for command in (

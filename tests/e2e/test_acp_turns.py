@@ -11,9 +11,9 @@ from tests.e2e.acp_agents import AGENTS
 from tests.e2e.desk import Desk, desk
 from tests.e2e.orders import orders
 from tests.e2e.project import long_notes
-from tests.e2e.rig import Cast
+from tests.e2e.rig import Cast, together
 
-pytestmark = pytest.mark.e2e
+pytestmark = pytest.mark.e2e_all
 
 ARGUMENTS = {"gemini_cli": ["-m", "scripted-model"]}
 """Gemini CLI counts its attempts only where one model is chosen."""
@@ -22,7 +22,7 @@ QUICK = {"retry-after": "1", "retry-after-ms": "1"}
 SECONDS = 20
 
 
-@pytest.fixture(scope="module", params=AGENTS, ids=str)
+@pytest.fixture(scope="module", params=together(AGENTS))
 def agent(request: pytest.FixtureRequest) -> Iterator[Desk]:
     """One agent that has all turns of this file, one after the other."""
     with desk(Cast(acp=(request.param,))) as opened:

@@ -1,35 +1,20 @@
 """CAO's own command line against `quintet serve`: it knows no token, so the server is opened for it."""
 
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
 from tests.e2e.cao import AGENT_STORE
+from tests.e2e.desk import served
 from tests.e2e.install import ensure_cao
 from tests.e2e.orders import ordered, orders
-from tests.e2e.rig import QUINTET, Cast, Rig, rig
+from tests.e2e.rig import CODEX, QUINTET, Rig, rig
 
-pytestmark = pytest.mark.e2e
+pytestmark = pytest.mark.e2e_all
 
 SECONDS = 120.0
 SESSION = "cao-by-cao"
 ANSWER = "Hello from the model."
-
-
-@contextmanager
-def served(run: Rig, *words: str) -> Iterator[str]:
-    """The address of a `quintet serve`."""
-    command = [*QUINTET, "serve", "--port", "0", *words]
-    process = subprocess.Popen(command, env=dict(run.env), cwd=run.home, stdout=subprocess.PIPE, text=True)
-    run.started.append(process)
-    try:
-        assert process.stdout is not None
-        yield process.stdout.readline().split()[-1]
-    finally:
-        process.terminate()
-        process.communicate(timeout=10)
 
 
 def cao(run: Rig, url: str, *words: str) -> str:
@@ -55,7 +40,7 @@ def launch(run: Rig, url: str) -> str:
 
 
 def test_caos_command_line_works_with_no_token_and_only_so() -> None:
-    with rig(Cast(codex="0.166.0"), ordered) as run:
+    with rig(CODEX, ordered) as run:
         export = [*QUINTET, "profiles", "export", str(run.home / AGENT_STORE)]
         subprocess.run(export, env=dict(run.env), check=True, capture_output=True, timeout=SECONDS)
         with served(run) as url:

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,19 +13,16 @@ from tests.e2e.install import ensure_codex, ensure_openspec
 from tests.e2e.model import ScriptedModel
 from tests.e2e.processes import living_in
 from tests.e2e.project import CHANGE, FAIL_THEN_PASS, TASK, VERIFY, git, make_project
+from tests.e2e.rig import OLDER_CODEX, QUINTET, RUN_SECONDS
 
-pytestmark = pytest.mark.e2e
-
-CODEX = "0.149.0"
-"""the newest release with which CAO 2.5.4 is known to reach the end of a loop"""
-RUN_SECONDS = 300.0
+pytestmark = pytest.mark.e2e_all
 
 
 def test_analyst_to_pass_over_cao(tmp_path: Path) -> None:
-    programs = [ensure_codex(CODEX), ensure_openspec()]
+    # the newest release with which CAO 2.5.4 is known to reach the end of a loop
+    programs = [ensure_codex(OLDER_CODEX.codex), ensure_openspec()]
     project, profiles = tmp_path / "project", tmp_path / "profiles"
-    quintet = [sys.executable, "-m", "quintet"]
-    subprocess.run([*quintet, "profiles", "export", str(profiles)], check=True, capture_output=True)
+    subprocess.run([*QUINTET, "profiles", "export", str(profiles)], check=True, capture_output=True)
     make_project(project, clean_environment(tmp_path, programs))
     begin = git(project, "rev-parse", "HEAD")
     with (
@@ -44,7 +40,7 @@ def test_analyst_to_pass_over_cao(tmp_path: Path) -> None:
             "CLEANUP_ON_EXIT": "1",
         }
         done = subprocess.run(
-            [*quintet, "run"],
+            [*QUINTET, "run"],
             env=clean_environment(cao.home, programs) | settings,
             cwd=tmp_path,
             capture_output=True,

@@ -6,7 +6,7 @@ from harness.batches import plan as kinds
 from harness.batches.plan import POSTGRESQL, Batch, Fault
 from harness.batches.run import carry_out
 
-pytestmark = pytest.mark.e2e
+pytestmark = pytest.mark.e2e_all
 FAULTS = (
     Fault(kinds.MACHINE_FROZEN, 4, 14.0, 0, 0.0),
     Fault(kinds.MACHINE_KILLED, 8, 3.0, 1, 0.0),

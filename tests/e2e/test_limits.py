@@ -8,15 +8,10 @@ from typing import Any
 import pytest
 
 from tests.e2e.desk import Desk, desk
-from tests.e2e.rig import Cast
+from tests.e2e.rig import RELEASES, together
 
-pytestmark = pytest.mark.e2e
+pytestmark = pytest.mark.e2e_all
 
-CASTS = {
-    "codex-0.166.0": Cast(codex="0.166.0"),
-    "codex-0.149.0": Cast(codex="0.149.0"),
-    "claude-2.1.325": Cast(claude="2.1.325"),
-}
 SUBSCRIPTION = {
     "CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-made-up-for-tests",
     "ANTHROPIC_API_KEY": "",
@@ -29,9 +24,9 @@ MINUTE = 60
 OFFER = "Stop and wait for limit to reset"
 
 
-@pytest.fixture(scope="module", params=CASTS, ids=str)
+@pytest.fixture(scope="module", params=together(RELEASES))
 def agent(request: pytest.FixtureRequest) -> Iterator[Desk]:
-    with desk(CASTS[request.param], SUBSCRIPTION) as opened:
+    with desk(RELEASES[request.param], SUBSCRIPTION) as opened:
         assert opened.open()["status"] == "idle"
         yield opened
 

@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,13 +10,11 @@ import pytest
 
 from tests.e2e.brains import Answer, RoleBrain
 from tests.e2e.project import FAIL_THEN_PASS
-from tests.e2e.rig import QUINTET, RUN_SECONDS, Cast, Rig, rig
+from tests.e2e.rig import Cast, Rig, each_cli, rig
 from tests.setup.test_drafting import TASK
 
-pytestmark = pytest.mark.e2e
+pytestmark = pytest.mark.e2e_all
 
-CODEX, CLAUDE = Cast(codex="0.166.0"), Cast(claude="2.1.325")
-CASTS = pytest.mark.parametrize("cast", [CODEX, CLAUDE], ids=["codex", "claude"])
 GH = """#!/bin/sh
 printf '%s\\n' "$*" >> "$(dirname "$0")/calls"
 [ "$2" != list ] || { echo "[]"; exit 0; }
@@ -26,31 +23,23 @@ echo https://example.invalid/pull/7
 """
 
 
-def quintet(made: Rig, *words: str) -> tuple[int, str]:
-    env = {**made.env, "PROVIDER": made.cast.provider}
-    done = subprocess.run(
-        [*QUINTET, *words], env=env, cwd=made.project, capture_output=True, text=True, timeout=RUN_SECONDS, check=False
-    )
-    return done.returncode, done.stdout + done.stderr
+def wait_at_gate(made: Rig, gate: str, sent_back: int = 0) -> None:
+    """Wait until the run waits for approval."""
 
-
-def waits_for(made: Rig, gate: str, sent_back: int = 0) -> None:
-    deadline = time.monotonic() + RUN_SECONDS
-    while time.monotonic() < deadline:
+    def waits() -> bool:
         path = made.project / ".tmp/quintet-state.json"
         state = json.loads(path.read_text()) if path.exists() else {}
-        if (state.get("waiting"), state.get("sent_back")) == (gate, sent_back):
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"the run does not wait at {gate}")
+        return (state.get("waiting"), state.get("sent_back")) == (gate, sent_back)
+
+    made.until(waits, f"the run waits at {gate}")
 
 
-@CASTS
+@each_cli
 def test_a_draft_by_a_real_agent_changes_nothing_else(cast: Cast) -> None:
     brain = RoleBrain({"draft.md": [Answer(TASK, before=("ls", "echo changed > answer.txt; echo x > stray.txt"))]})
     with rig(cast, brain) as made:
         before = {path.name: path.read_bytes() for path in made.project.iterdir() if path.is_file()}
-        code, said = quintet(made, "draft", "greet people")
+        code, said = made.quintet("draft", "greet people")
         assert code == 0, said
         assert (made.project / "tasks/greet-people-by-their-name.md").read_text() == TASK
         assert {path.name: path.read_bytes() for path in made.project.iterdir() if path.is_file()} == before
@@ -58,7 +47,7 @@ def test_a_draft_by_a_real_agent_changes_nothing_else(cast: Cast) -> None:
         assert made.left() == {}
 
 
-@CASTS
+@each_cli
 def test_a_specification_is_sent_back_once_and_the_result_is_proposed(cast: Cast, tmp_path: Path) -> None:
     programs, remote = tmp_path / "bin", tmp_path / "remote.git"
     programs.mkdir()
@@ -70,16 +59,16 @@ def test_a_specification_is_sent_back_once_and_the_result_is_proposed(cast: Cast
         git = ["git", "-C", str(made.project)]
         subprocess.run([*git, "remote", "add", "origin", str(remote)], check=True)
         process = made.start(APPROVE="spec,result", POST_PR="draft")
-        waits_for(made, "spec")
-        assert quintet(made, "reject", "name the file that changes")[0] == 0
-        waits_for(made, "spec", 1)
-        assert quintet(made, "note", "--role", "programmer", "mind the gap")[0] == 0
-        assert quintet(made, "approve")[0] == 0
-        waits_for(made, "result", 1)
+        wait_at_gate(made, "spec")
+        assert made.quintet("reject", "name the file that changes")[0] == 0
+        wait_at_gate(made, "spec", 1)
+        assert made.quintet("note", "--role", "programmer", "mind the gap")[0] == 0
+        assert made.quintet("approve")[0] == 0
+        wait_at_gate(made, "result", 1)
         assert not (programs / "calls").exists(), "nothing is pushed before the word"
-        assert quintet(made, "approve")[0] == 0
-        said, _ = process.communicate(timeout=RUN_SECONDS)
-        assert process.returncode == 0, said
+        assert made.quintet("approve")[0] == 0
+        code, said = made.finish(process)
+        assert code == 0, said
         prompts = made.sent_prompts()
         sent_back = ["name the file that changes" in prompt for prompt in prompts]
         assert sent_back == [*([False] * 4), *([True] * 4), *([False] * (len(prompts) - 8))], (

@@ -1,10 +1,9 @@
 """`quintet run` with agents that ask before they act: answered where that is wanted, else the user is told once."""
 
 import json
-import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,11 +13,10 @@ import pytest
 
 from tests.e2e.brains import TEST_PASS, Answer, RoleBrain
 from tests.e2e.exchange import Reply, Request
-from tests.e2e.rig import Cast, Rig, rig
+from tests.e2e.rig import Cast, Rig, each_cli, rig
 
-pytestmark = pytest.mark.e2e
+pytestmark = pytest.mark.e2e_all
 
-CASTS = {"codex": Cast(codex="0.166.0"), "claude_code": Cast(claude="2.1.325")}
 ASK = {
     "PERMISSIONS": "ask",
     "START_AGENT": "tester",
@@ -64,65 +62,46 @@ def mailbox() -> Iterator[tuple[str, list[str]]]:
         server.server_close()
 
 
-@pytest.mark.parametrize("cast", CASTS.values(), ids=CASTS)
+@each_cli
 def test_permissions_are_given_where_that_is_switched_on(cast: Cast) -> None:
     with rig(cast, Asking()) as run:
         code, said = run.run(**ASK, AUTO_ACCEPT_PERMISSIONS="1")
         assert code == 0, said
-        accepted = [event["accepted"] for event in asked(run)]
+        accepted = [event["accepted"] for event in run.events("permission_asked")]
         assert accepted in ([True] * 2, [True] * 3), "a yes that an agent did not hear is said again"
         assert (run.project / "answer.txt").read_text() == "42\n"
 
 
-@pytest.mark.parametrize("cast", CASTS.values(), ids=CASTS)
+@each_cli
 def test_a_question_that_is_not_to_be_answered_is_told_once(cast: Cast) -> None:
     with rig(cast, Asking()) as run, mailbox() as (url, come):
         process = run.start(**ASK, NTFY_URL=url, NTFY_TOPIC="agents")
-        try:
-            wait(lambda: bool(asked(run)), process)
-            with server_of(run) as http:
-                tester = f"/terminals/{run.state['terminals']['tester']['id']}"
-                # a question can be seen before all of its answers are drawn
-                wait(lambda: bool(http.get(tester).json()["accept_key"]), process)
-                assert http.get(tester).json()["status"] == "waiting_user_answer"
-                assert not (run.project / "answer.txt").exists(), "it waits for an answer"
-                say_yes_until_the_end(http, tester)
-            said, _ = process.communicate(timeout=SECONDS)
-        finally:
-            process.kill()
-        assert process.returncode == 0, said
-        assert [event["accepted"] for event in asked(run)] == [False], "once in a turn, however often it asks"
+        run.until(lambda: run.events("permission_asked"), "the agent asks", process=process)
+        with server_of(run) as http:
+            tester = f"/terminals/{run.state['terminals']['tester']['id']}"
+            # a question can be seen before all of its answers are drawn
+            run.until(lambda: http.get(tester).json()["accept_key"], "the answers are drawn", process=process)
+            assert http.get(tester).json()["status"] == "waiting_user_answer"
+            assert not (run.project / "answer.txt").exists(), "it waits for an answer"
+            run.until(lambda: say_yes(http, tester), "the run has ended")
+        code, said = run.finish(process)
+        assert code == 0, said
+        told = [event["accepted"] for event in run.events("permission_asked")]
+        assert told == [False], "once in a turn, however often it asks"
         assert len([line for line in said.splitlines() if "tester asks for permission" in line]) == 1
         assert len([text for text in come if "tester asks for permission" in text]) == 1
 
 
-def say_yes_until_the_end(http: httpx.Client, terminal: str) -> None:
-    """As a user does: again after a while, because an agent may not listen in the first moment."""
-    deadline = time.monotonic() + SECONDS
-    while time.monotonic() < deadline:
-        try:
-            found = http.get(terminal)
-            if found.status_code == httpx.codes.OK and found.json()["status"] == "waiting_user_answer":
-                http.post(f"{terminal}/key", params={"key": "accept"})
-        except httpx.TransportError:
-            return  # the run has ended, and its server with it
-        time.sleep(1)
-
-
-def wait(holds: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not holds():
-        assert process.poll() is None, process.communicate()[0]
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def asked(run: Rig) -> list[dict[str, object]]:
-    """The permissions that the journal tells of so far."""
+def say_yes(http: httpx.Client, terminal: str) -> bool:
+    """Accept what is asked, as a user does; return whether the run has ended, and its server with it."""
     try:
-        return [event for event in run.journal() if event["event"] == "permission_asked"]
-    except (FileNotFoundError, ValueError):
-        return []  # not begun yet, or read in the middle of a write
+        found = http.get(terminal)
+        if found.status_code == httpx.codes.OK and found.json()["status"] == "waiting_user_answer":
+            http.post(f"{terminal}/key", params={"key": "accept"})
+    except httpx.TransportError:
+        return True
+    time.sleep(1)  # an agent may not listen in the first moment
+    return False
 
 
 def server_of(run: Rig) -> httpx.Client:

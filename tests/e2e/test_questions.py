@@ -2,21 +2,18 @@
 
 import json
 import shutil
-import time
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.desk import TURN_SECONDS, Desk, desk
+from tests.e2e.desk import Desk, desk
 from tests.e2e.orders import orders
-from tests.e2e.rig import Cast
+from tests.e2e.rig import CLAUDE, CODEX, OLDER_CODEX, Cast, each_cli
 
-pytestmark = pytest.mark.e2e
-
-CODEX, OLDER_CODEX, CLAUDE = Cast(codex="0.166.0"), Cast(codex="0.149.0"), Cast(claude="2.1.325")
+pytestmark = pytest.mark.e2e_all
 
 
-@pytest.mark.parametrize("cast", [CODEX, CLAUDE], ids=["codex", "claude_code"])
+@each_cli
 def test_a_permission_prompt_is_reported_and_can_be_answered(cast: Cast) -> None:
     with desk(cast) as agent:
         agent.open(permissions="ask")
@@ -29,7 +26,7 @@ def test_a_permission_prompt_is_reported_and_can_be_answered(cast: Cast) -> None
             agent.until(lambda found: found["status"] == "waiting_user_answer" and bool(found["accept_key"]))
             assert not made.exists(), "it waits for an answer"
             assert agent.output("last") == ""
-            accept(agent)
+            agent.accept()
             agent.until(lambda found: found["status"] == "completed")
             assert made.exists()
             assert agent.output("last") == f"Made {number}."
@@ -48,9 +45,9 @@ def test_codex_trusts_the_runs_directory_and_declines_an_update() -> None:
         assert "trust_level" not in config.read_text(), "the user's settings are never edited"
 
 
-@pytest.mark.parametrize("cast", [CODEX, OLDER_CODEX], ids=["codex-0.166.0", "codex-0.149.0"])
-def test_codex_without_a_login_says_so(cast: Cast) -> None:
-    with desk(cast) as agent:
+def test_an_older_codex_without_a_login_says_so() -> None:
+    """The newest one is in test_starts.py, in a whole run."""
+    with desk(OLDER_CODEX) as agent:
         (codex_home(agent) / "config.toml").write_text("[analytics]\nenabled = false\n")
         found = agent.open()
         assert found["status"] == "waiting_user_answer"
@@ -87,18 +84,6 @@ def test_a_program_that_is_not_there_is_named() -> None:
         made = agent.http.post("/sessions", params=params, json={"env_vars": {"PATH": str(empty)}})
         assert made.status_code >= 400
         assert "codex was not found" in made.text
-
-
-def accept(agent: Desk) -> None:
-    """Say yes as the loop does: again after a while, because an agent may not listen in the first moment.
-
-    A question that is answered between the look and the key refuses it.
-    """
-    deadline = time.monotonic() + TURN_SECONDS
-    while agent.look()["status"] == "waiting_user_answer":
-        assert time.monotonic() < deadline, agent.output()
-        assert agent.press("accept").status_code in (200, 409)
-        time.sleep(1)
 
 
 def codex_home(agent: Desk) -> Path:

@@ -1,111 +1,97 @@
-"""Whole runs with real agents in which a CLI is killed, or has reached its usage limit: they end in PASS."""
+"""Whole runs in which the agents are killed or have reached a limit: they end in PASS."""
 
 import signal
-import subprocess
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
-from tests.e2e.brains import Answer, RoleBrain, response_path
+from tests.e2e.acp_agents import AGENTS
+from tests.e2e.brains import RoleBrain, response_path
 from tests.e2e.exchange import Reply, Request
 from tests.e2e.processes import signal_all
 from tests.e2e.project import FAIL_THEN_PASS
-from tests.e2e.rig import RUN_SECONDS, Cast, Rig, rig, texts
+from tests.e2e.rig import CODEX, RELEASES, Cast, Rig, rig
+from tests.e2e.test_acp_failures import QUICK, with_role
+from tests.e2e.test_acp_kills import hosts
+from tests.e2e.test_loops import ONE_REVIEW, check_conversation_continued, hanging_programmer
 
-pytestmark = pytest.mark.e2e
+pytestmark = pytest.mark.e2e_all
 
-CODEX = Cast(codex="0.166.0")
-CLAUDE = Cast(claude="2.1.325")
-SECONDS = 60.0
 LIMIT_SECONDS = 20
 PROGRAMS = ("codex", "claude", "node")
+CASTS = {**RELEASES, **{name: with_role(name, "programmer") for name in AGENTS}}
 
 
-def until(run: Rig, process: subprocess.Popen[str], condition: Callable[[], Any], seconds: float = SECONDS) -> Any:
-    """Wait for something to happen in a run that goes on."""
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert process.poll() is None, process.communicate()[0]
-        assert time.monotonic() < deadline, [event["event"] for event in run.journal()]
-        time.sleep(0.02)
-    return found
+def agents(run: Rig) -> list[int]:
+    """Return the processes of the agents, without the terminals and the hosts in which they run."""
+    programs = [pid for pid, line in run.living().items() if Path(line.split(" ")[0]).name in PROGRAMS]
+    below = [process.pid for host in hosts(run.home) for process in psutil.Process(host).children(recursive=True)]
+    return [*programs, *below]
 
 
-def agents(run: Rig) -> dict[int, str]:
-    return {pid: line for pid, line in run.living().items() if Path(line.split(" ")[0]).name in PROGRAMS}
-
-
-@pytest.mark.parametrize("cast", [CODEX, Cast(codex="0.149.0"), CLAUDE], ids=["codex", "older-codex", "claude"])
-def test_the_clis_are_killed_in_the_middle_of_a_turn(cast: Cast) -> None:
-    """All five at once, when the programmer has its second prompt: its conversation goes on."""
-    script = {name: list(answers) for name, answers in FAIL_THEN_PASS.items()}
-    wrong, _, right = script["programmer_summary.md"]
-    script["programmer_summary.md"] = [wrong, Answer(right.text, right.before, delay=SECONDS), right]
-    brain = RoleBrain(script)
+@pytest.mark.parametrize("cast", CASTS.values(), ids=CASTS)
+def test_the_agents_are_killed_in_the_middle_of_a_turn(cast: Cast) -> None:
+    """All five at once, when the programmer has its second prompt: its conversation continues."""
+    brain = RoleBrain(hanging_programmer())
     with rig(cast, brain) as run:
-        process = run.start(CLEANUP_ON_EXIT="1", MIN_REVIEW_CYCLES_BEFORE_APPROVAL="1")
-        until(run, process, lambda: brain.asked["programmer_summary.md"] >= 2, RUN_SECONDS)
+        process = run.start(CLEANUP_ON_EXIT="1", **ONE_REVIEW)
+        run.until(lambda: brain.asked["programmer_summary.md"] >= 2, "the programmer works", process=process)
         signal_all(agents(run), signal.SIGKILL)
         brain.forget_turns()
-        said, _ = process.communicate(timeout=240)
-        assert process.returncode == 0, said
-        events = run.journal()
-        lost = {event["role"]: event["terminal"] for event in events if event["event"] == "terminal_lost"}
+        code, said = run.finish(process)
+        assert code == 0, said
+        lost = {event["role"]: event["terminal"] for event in run.events("terminal_lost")}
         assert len(lost) == len(run.state["terminals"])
-        created = [event for event in events if event["event"] == "terminal_created" and event["continues"]]
+        created = [event for event in run.events("terminal_created") if event["continues"]]
         assert {event["role"]: event["continues"] for event in created} == lost, said
-        asked = [request for request in run.model.turns if "programmer_summary.md" in request.prompt]
-        last = asked[-1]
-        assert len(last.prompts) >= 3, "what the killed programmer knew, the new one knows"
-        sent = max((run.archive / "prompts").glob("*-programmer.md")).read_text()
-        assert texts([last.prompt]) == texts([sent]), "and it gets the whole prompt"
-        assert "refer to your conversation history" not in sent
-        assert "reminded" not in [event["event"] for event in events]
+        check_conversation_continued(run)
+        assert run.events("reminded") == []
         assert run.left() == {}
 
 
 @dataclass
 class Limited:
-    """A brain whose account has used up its limit, for some seconds from the programmer's first prompt on."""
+    """A brain whose model refuses all requests for some seconds, from the first prompt for a file on."""
 
     brain: RoleBrain
+    name: str
     ends: float = 0.0
-    refused: int = 0
 
     def __call__(self, request: Request) -> Reply:
         path = response_path(request.prompt)
-        if path is not None and path.name == "programmer_summary.md":
+        if path is not None and path.name == self.name:
             self.ends = self.ends or time.time() + LIMIT_SECONDS
-            if time.time() < self.ends:
-                self.refused += 1
-                return self.limit(request)
+            if (left := self.ends - time.time()) > 0:
+                return self.limit(request, left)
         return self.brain(request)
 
-    def limit(self, request: Request) -> Reply:
+    def limit(self, request: Request, left: float) -> Reply:
+        error: dict[str, Any] = {}
         if request.api == "responses":
-            error: dict[str, Any] = {
-                "type": "usage_limit_reached",
-                "plan_type": "pro",
-                "resets_at": int(self.ends),
-                "resets_in_seconds": max(int(self.ends - time.time()), 1),
-            }
-        else:
-            error = {"type": "rate_limit_error"}
-        return Reply(status=429, text="You have hit your usage limit", error=error)
+            times = {"resets_at": int(self.ends), "resets_in_seconds": max(int(left), 1)}
+            error = {"type": "usage_limit_reached", "plan_type": "pro", **times}
+        text = f"Rate limit reached. Please try again in {left:.0f}s."
+        return Reply(status=429, text=text, error=error, headers=QUICK)
 
 
 def test_a_usage_limit_is_waited_for() -> None:
-    brain = Limited(RoleBrain(FAIL_THEN_PASS))
-    with rig(CODEX, brain) as run:
-        code, said = run.run(CLEANUP_ON_EXIT="1", MIN_REVIEW_CYCLES_BEFORE_APPROVAL="1")
+    with rig(CODEX, Limited(RoleBrain(FAIL_THEN_PASS), "programmer_summary.md")) as run:
+        code, said = run.run(CLEANUP_ON_EXIT="1", **ONE_REVIEW)
         assert code == 0, said
-        events = run.journal()
-        assert brain.refused >= 1
-        told = [event for event in events if event["event"] == "limit_reached"]
-        assert [event["role"] for event in told] == ["programmer"], said
-        assert "reminded" not in [event["event"] for event in events]
+        assert [event["role"] for event in run.events("limit_reached")] == ["programmer"], said
+        assert run.events("reminded") == []
+        assert run.left() == {}
+
+
+def test_a_limit_of_an_agent_that_ends_such_a_turn_as_if_it_were_a_good_one() -> None:
+    with rig(with_role("copilot_cli", "analyst"), Limited(RoleBrain(FAIL_THEN_PASS), "analyst_summary.md")) as run:
+        code, said = run.run(CLEANUP_ON_EXIT="1", **ONE_REVIEW)
+        assert code == 0, said
+        failed = {(event["role"], event["kind"]) for event in run.events("turn_failed")}
+        assert failed == {("analyst", "rate_limit")}
+        assert run.events("reminded") == []
         assert run.left() == {}

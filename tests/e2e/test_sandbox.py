@@ -1,20 +1,19 @@
-"""The real CLIs in a sandbox: the whole loop passes, and what a model orders beyond its work is refused."""
+"""The real CLIs in a sandbox: what a model orders beyond its work is refused. Whole loops are in test_loops.py."""
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.e2e.brains import PROGRAMMER_SUMMARY, Answer, RoleBrain, Script
-from tests.e2e.project import FAIL_THEN_PASS, git
-from tests.e2e.rig import RUN_SECONDS, Cast, Rig, rig
-from tests.e2e.test_loops import CASTS, POST
+from tests.e2e.project import FAIL_THEN_PASS
+from tests.e2e.rig import Cast, Rig, each_cli, rig
+from tests.e2e.test_loops import POST
 from tests.sandbox.need import need_bubblewrap
 from tests.sandbox.orders import FORGERY, LEFT_RUNNING, ORDERS
 
-pytestmark = pytest.mark.e2e
+pytestmark = pytest.mark.e2e_all
 
 NOTES = ".tmp/orders"
 """where the programmer writes down what its commands said: in the `.tmp` that is its own"""
@@ -50,25 +49,11 @@ def content(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-@pytest.mark.parametrize("cast", CASTS.values(), ids=CASTS)
-def test_the_loop_passes(cast: Cast) -> None:
-    need_bubblewrap()
-    with rig(cast, RoleBrain(FAIL_THEN_PASS)) as run:
-        code, said = run.run(**POST, SANDBOX="on")
-        assert code == 0, said
-        assert run.state["final_status"] == "PASS"
-        events = run.journal()
-        assert not [event for event in events if event["event"] in ("warned", "reminded", "guard_violation")]
-        assert (run.project / "answer.txt").read_text() == "42\n"
-        assert git(run.project, "status", "--porcelain") == ""
-        assert run.left() == {}, "nothing outlives its terminal"
-
-
-@pytest.mark.parametrize("name", ["codex-0.166.0", "claude-2.1.325"])
-def test_orders_beyond_the_work_are_refused(name: str) -> None:
+@each_cli
+def test_orders_beyond_the_work_are_refused(cast: Cast) -> None:
     need_bubblewrap()
     brain = RoleBrain({})
-    with rig(CASTS[name], brain) as run:
+    with rig(cast, brain) as run:
         prepare_home(run)
         first = Answer(PROGRAMMER_SUMMARY, before=(ordered(run.project), "echo 41 > answer.txt"))
         script: Script = {
@@ -79,12 +64,8 @@ def test_orders_beyond_the_work_are_refused(name: str) -> None:
         before = content(run.project)
         process = run.start(**POST, SANDBOX="on", WORKSPACE="worktree")
         (run.home / "run.pid").write_text(str(process.pid))
-        try:
-            said, _ = process.communicate(timeout=RUN_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            raise
-        assert process.returncode == 0, said
+        code, said = run.finish(process)
+        assert code == 0, said
 
         record = record_of(run)
         notes = record / "roles" / "programmer" / "orders"

@@ -2,46 +2,28 @@
 
 import json
 import os
-import subprocess
 
 import pytest
 
 from tests.e2e.orders import ordered
 from tests.e2e.project import TASK
-from tests.e2e.rig import QUINTET, Cast, Rig, rig
+from tests.e2e.rig import CLAUDE, CODEX, Cast, each_cli, rig
 
-pytestmark = pytest.mark.e2e
+pytestmark = pytest.mark.e2e_all
 
-CODEX, CLAUDE = Cast(codex="0.166.0"), Cast(claude="2.1.325")
 AS_ROOT = "cannot be used with root/sudo"
-SECONDS = 200.0
 as_root = pytest.mark.skipif(os.getuid() != 0, reason="Claude Code refuses its unattended mode to root alone")
-
-
-def quintet(run: Rig, *words: str, **more: str) -> tuple[int, str]:
-    done = subprocess.run(
-        [*QUINTET, *words],
-        env={**run.env, "PROVIDER": run.cast.provider, **more},
-        cwd=run.project,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
-    return done.returncode, done.stdout
 
 
 @as_root
 def test_claude_code_as_root_says_why_it_does_not_start() -> None:
     with rig(CLAUDE, ordered, {"IS_SANDBOX": ""}) as run:
         (run.project / "task.md").write_text(TASK)
-        code, said = quintet(run, "doctor")
+        code, said = run.quintet("doctor")
         assert code == 1
         assert AS_ROOT in " ".join(said.split()), said
         assert "IS_SANDBOX=1" in said
-        code, said = quintet(run, "run", "--plain", "task.md")
+        code, said = run.quintet("run", "--plain", "task.md")
         assert code == 1
         assert (
             f"did not start (its program has exited with code 1); it said: --dangerously-skip-permissions {AS_ROOT}"
@@ -55,17 +37,17 @@ def test_claude_code_as_root_says_why_it_does_not_start() -> None:
         assert AS_ROOT in report.read_text()
         assert "run task.md" in report.read_text(), "the advice names a command that finds its task"
         assert run.left() == {}
-        code, _ = quintet(run, "doctor", IS_SANDBOX="1")
+        code, _ = run.quintet("doctor", IS_SANDBOX="1")
         assert code == 0
 
 
-@pytest.mark.parametrize("cast", [CODEX, CLAUDE], ids=["codex", "claude"])
+@each_cli
 def test_doctor_starts_the_real_clis_with_the_flags_of_a_run(cast: Cast) -> None:
     with rig(cast, ordered) as run:
-        assert quintet(run, "doctor")[0] == 0
+        assert run.quintet("doctor")[0] == 0
         arguments = {"agents": {"tester": {"args": ["--no-such-flag"]}}}
         (run.project / "quintet.json").write_text(json.dumps(arguments))
-        code, said = quintet(run, "doctor")
+        code, said = run.quintet("doctor")
         assert code == 1
         assert "tester: it does not start: error: " in " ".join(said.split()), said
         assert "--no-such-flag" in said
@@ -76,7 +58,7 @@ def test_codex_without_a_login_is_told_of_at_once_and_ends_the_run() -> None:
     with rig(CODEX, ordered) as run:
         (run.home / ".codex/config.toml").write_text("check_for_update_on_startup = false\n")
         (run.project / "task.md").write_text(TASK)
-        code, said = quintet(run, "run", "--plain", "task.md")
+        code, said = run.quintet("run", "--plain", "task.md")
         assert code == 1
         warned = [line for line in said.splitlines() if "warning: analyst cannot start without you" in line]
         assert len(warned) == 1, said
@@ -89,7 +71,7 @@ def test_claude_code_without_a_login_ends_the_run_with_its_first_prompt() -> Non
     """It shows no dialog at its start, where it was set up once; there it asks the network first."""
     with rig(CLAUDE, ordered, {"ANTHROPIC_API_KEY": ""}) as run:
         (run.project / "task.md").write_text(TASK)
-        code, said = quintet(run, "run", "--plain", "task.md", CLEANUP_ON_EXIT="1")
+        code, said = run.quintet("run", "--plain", "task.md", CLEANUP_ON_EXIT="1")
         assert code == 1
         assert "its turn has failed: Not logged in" in said
         assert "attach analyst) or with the CLI by itself, then start again" in said

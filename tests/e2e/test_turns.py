@@ -3,50 +3,27 @@
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.e2e.desk import Desk, desk
 from tests.e2e.orders import orders
 from tests.e2e.processes import signal_all
-from tests.e2e.rig import Cast
+from tests.e2e.project import long_notes
+from tests.e2e.rig import RELEASES, together
 
-pytestmark = pytest.mark.e2e
+pytestmark = pytest.mark.e2e_all
 
-CASTS = {
-    "codex-0.166.0": Cast(codex="0.166.0"),
-    "codex-0.149.0": Cast(codex="0.149.0"),
-    "claude-2.1.325": Cast(claude="2.1.325"),
-}
 QUICK_RETRIES = {"CLAUDE_CODE_MAX_RETRIES": "1"}
-AWKWARD = (
-    "\ttab, `backticks`, \"double\" and 'single' quotes, $HOME, $(date), \\backslashes\\ and %s",
-    "/not a command",
-    "!neither is this",
-    "@no file",
-    "# no note",
-    "emoji 🎻👩‍👩‍👧‍👦 and umlauts äöü, 中文, e\u0301",
-    "› 1. Yes, proceed (y)",
-    "esc to interrupt",
-    "",
-)
-LONG = 150_000
 
 
-@pytest.fixture(scope="module", params=CASTS, ids=str)
+@pytest.fixture(scope="module", params=together(RELEASES))
 def agent(request: pytest.FixtureRequest) -> Iterator[Desk]:
     """One agent that has all turns of this file, one after the other."""
-    with desk(CASTS[request.param], QUICK_RETRIES) as opened:
+    with desk(RELEASES[request.param], QUICK_RETRIES) as opened:
         assert opened.open()["status"] == "idle"
         yield opened
-
-
-def long_text(number: int) -> str:
-    lines = [
-        f"{row:05d} {AWKWARD[row % len(AWKWARD)]}" if row % 3 else AWKWARD[row % len(AWKWARD)] for row in range(9000)
-    ]
-    text = f"Prompt number {number}\n" + "\n".join(lines)
-    return text.encode()[:LONG].decode(errors="ignore")
 
 
 def test_the_profile_is_the_agents_instructions_and_not_on_its_screen(agent: Desk) -> None:
@@ -59,7 +36,7 @@ def test_the_profile_is_the_agents_instructions_and_not_on_its_screen(agent: Des
 
 def test_long_prompts_arrive_byte_for_byte_also_the_tenth_time(agent: Desk) -> None:
     for number in range(1, 11):
-        prompt = f"{long_text(number)}\n{orders({'text': f'Read number {number}.'})}"
+        prompt = f"Prompt number {number}\n{long_notes()}\n{orders({'text': f'Read number {number}.'})}"
         turn = agent.turn(prompt)
         assert agent.rig.model.turns[-1].prompt == prompt
         assert turn.answer == f"Read number {number}."
@@ -78,14 +55,9 @@ def test_a_first_line_is_never_a_command(agent: Desk, first: str) -> None:
     assert not (agent.rig.project / "ran.txt").exists()
 
 
-def test_a_turn_of_a_moment(agent: Desk) -> None:
-    turn = agent.order({"text": "Quick.", "delay": 0.2})
-    assert (turn.end["status"], turn.answer) == ("completed", "Quick.")
-
-
 def test_equal_answers_in_a_row_are_two_turns(agent: Desk) -> None:
     before = agent.look()["turn"]
-    turns = [agent.order({"text": "The same.", "delay": delay}) for delay in (0.0, 0.5, 1.0)]
+    turns = [agent.order({"text": "The same.", "delay": delay}) for delay in (0.0, 0.2, 1.0)]
     assert [turn.answer for turn in turns] == ["The same."] * 3
     assert turns[2].seconds > 1.0, "the old answer is not taken for the new one"
     assert agent.look()["turn"] == before + 3
@@ -133,27 +105,21 @@ def test_a_background_command_outlives_the_turn(agent: Desk) -> None:
     assert agent.order({"text": "Next."}).answer == "Next."
 
 
-def test_a_failed_request_ends_the_turn_with_its_reason(agent: Desk) -> None:
-    turn = agent.order({"status": 400, "text": "this cannot be understood"})
-    assert turn.end["status"] == "completed"
-    assert "this cannot be understood" in turn.end["reason"]
-    assert turn.answer == ""
-    assert agent.order({"text": "Better."}).end["reason"] is None
-
-
-def test_an_error_of_the_model_server(agent: Desk) -> None:
-    turn = agent.order({"status": 500, "text": "out of order"})
-    assert turn.end["status"] == "completed"
-    assert turn.end["reason"].startswith("server error: ")
-    assert agent.order({"text": "Works again."}).answer == "Works again."
-
-
-def test_a_closed_stream(agent: Desk) -> None:
-    turn = agent.order({"text": "This answer is cut off in the middle. " * 20, "cut": True})
-    assert turn.end["status"] == "completed"
-    assert turn.end["reason"].startswith("connection: ")
-    assert turn.answer == ""
-    assert agent.order({"text": "Whole."}).answer == "Whole."
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ({"status": 400, "text": "this cannot be understood"}, "this cannot be understood"),
+        ({"status": 500, "text": "out of order"}, "server error: "),
+        ({"text": "This answer is cut off in the middle. " * 20, "cut": True}, "connection: "),
+    ],
+    ids=["request", "server", "stream"],
+)
+def test_a_failure_ends_the_turn_with_its_reason(agent: Desk, answer: dict[str, Any], reason: str) -> None:
+    turn = agent.order(answer)
+    assert (turn.end["status"], turn.answer) == ("completed", "")
+    assert reason in turn.end["reason"]
+    after = agent.order({"text": "Better."})
+    assert (after.answer, after.end["reason"]) == ("Better.", None)
 
 
 def test_words_in_an_answer_mislead_nobody(agent: Desk) -> None:

@@ -6,11 +6,9 @@ import pytest
 
 from tests.e2e.desk import AT_REST, Desk, desk
 from tests.e2e.orders import orders
-from tests.e2e.rig import Cast
+from tests.e2e.rig import Cast, each_cli
 
-pytestmark = pytest.mark.e2e
-
-CASTS = {"codex-0.166.0": Cast(codex="0.166.0"), "claude-2.1.325": Cast(claude="2.1.325")}
+pytestmark = pytest.mark.e2e_all
 
 
 def type_by_hand(agent: Desk, words: str, turn: int) -> None:
@@ -30,7 +28,7 @@ def typed_after(agent: Desk) -> int | None:
     return found
 
 
-@pytest.mark.parametrize("cast", CASTS.values(), ids=CASTS)
+@each_cli
 def test_only_a_persons_prompts_are_told(cast: Cast) -> None:
     with desk(cast) as agent:
         agent.open()
@@ -50,7 +48,7 @@ def test_only_a_persons_prompts_are_told(cast: Cast) -> None:
         type_by_hand(agent, "and what of that?", turn + 2)
 
 
-@pytest.mark.parametrize("cast", CASTS.values(), ids=CASTS)
+@each_cli
 def test_a_persons_prompt_before_our_first_one_is_told(cast: Cast) -> None:
     with desk(cast) as agent:
         agent.open()

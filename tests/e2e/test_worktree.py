@@ -8,16 +8,10 @@ import pytest
 
 from tests.e2e.brains import Answer, RoleBrain
 from tests.e2e.project import CHANGE, FAIL_THEN_PASS, git
-from tests.e2e.rig import Cast, Rig, rig
-from tests.e2e.test_loops import CLAUDE, CODEX, MIXED, POST
+from tests.e2e.rig import Cast, Rig, each_cli, rig
+from tests.e2e.test_loops import POST
 
-pytestmark = pytest.mark.e2e
-
-CASTS = {
-    "codex-0.166.0": Cast(codex=CODEX),
-    "claude-2.1.325": Cast(claude=CLAUDE),
-    "both": Cast(codex=CODEX, claude=CLAUDE, agents=MIXED),
-}
+pytestmark = pytest.mark.e2e_all
 
 
 def checkout(run: Rig) -> list[str]:
@@ -37,7 +31,7 @@ def events_in(tree: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
 
 
-@pytest.mark.parametrize("cast", CASTS.values(), ids=CASTS)
+@each_cli
 def test_the_loop_passes_on_a_branch(cast: Cast) -> None:
     with rig(cast, RoleBrain(FAIL_THEN_PASS)) as run:
         before = checkout(run)
@@ -55,10 +49,10 @@ def test_the_loop_passes_on_a_branch(cast: Cast) -> None:
         assert run.left() == {}
 
 
-@pytest.mark.parametrize("name", ["codex-0.166.0", "claude-2.1.325"])
-def test_an_agent_that_leaves_its_worktree_is_told_of(name: str) -> None:
+@each_cli
+def test_an_agent_that_leaves_its_worktree_is_told_of(cast: Cast) -> None:
     brain = RoleBrain({})
-    with rig(CASTS[name], brain) as run:
+    with rig(cast, brain) as run:
         first, *rest = FAIL_THEN_PASS["programmer_summary.md"]
         left = Answer(first.text, before=(*first.before, f"echo strayed > {run.project}/strayed.txt"))
         brain.script = {**FAIL_THEN_PASS, "programmer_summary.md": [left, *rest]}

@@ -18,7 +18,7 @@ class Package:
 
     @classmethod
     def build(cls, folder: Path) -> "Package":
-        """The sdist first, and the wheel from it."""
+        """Build the sdist first and the wheel from it: a wheel that works shows that the sdist is complete."""
         _do([sys.executable, "-m", "build", "--outdir", str(folder), str(ROOT)])
         return cls(folder)
 
@@ -43,10 +43,14 @@ class Package:
         with ZipFile(self.wheel) as wheel:
             return wheel.read(name).decode("utf-8")
 
-    def install(self, folder: Path, source: Path | None = None) -> Path:
-        """The command `quintet` in a virtual environment of its own."""
-        _do([sys.executable, "-m", "venv", str(folder)])
-        _do([str(folder / "bin/pip"), "install", "--quiet", "--disable-pip-version-check", str(source or self.wheel)])
+    def install(self, folder: Path) -> Path:
+        """Install the wheel into a virtual environment of its own; return the command `quintet`.
+
+        The pip of the checkout does it, because a pip in the new environment takes seconds to set up.
+        """
+        _do([sys.executable, "-m", "venv", "--without-pip", str(folder)])
+        pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin/python"), "--disable-pip-version-check"]
+        _do([*pip, "install", "--quiet", str(self.wheel)])
         return folder / "bin/quintet"
 
 

@@ -33,7 +33,3 @@ def test_the_sdist_holds_what_is_needed_to_work_on_it(package: Package) -> None:
     assert {"Makefile", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "pyproject.toml"} <= names
     assert {f"src/{name}" for name in shipped()} <= names
     assert "tests/wheel/test_package.py" in names
-
-
-def test_the_sdist_installs_too(package: Package, tmp_path: Path) -> None:
-    assert package.install(tmp_path / "venv", package.sdist).is_file()

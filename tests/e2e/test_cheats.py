@@ -1,4 +1,4 @@
-"""A tester of the real CLIs that runs nothing and says PASS is asked once more, and then that is a FAIL."""
+"""Testers of the real CLIs that say PASS without having earned it: asked once more, and then that is a FAIL."""
 
 from typing import Any
 
@@ -6,34 +6,44 @@ import pytest
 
 from tests.e2e.brains import TEST_PASS, Answer, RoleBrain, Script
 from tests.e2e.project import FAIL_THEN_PASS
-from tests.e2e.rig import Cast, Rig, rig
+from tests.e2e.rig import Cast, Rig, each_cli, each_release, rig
 
-pytestmark = pytest.mark.e2e
+pytestmark = pytest.mark.e2e_all
 
-CASTS = {
-    "codex-0.166.0": Cast(codex="0.166.0"),
-    "codex-0.149.0": Cast(codex="0.149.0"),
-    "claude-2.1.325": Cast(claude="2.1.325"),
-}
+WRONG: Script = {**FAIL_THEN_PASS, "programmer_summary.md": FAIL_THEN_PASS["programmer_summary.md"][:1]}
+"""the only implementation is wrong"""
 RIGHT: Script = {**FAIL_THEN_PASS, "programmer_summary.md": FAIL_THEN_PASS["programmer_summary.md"][-1:]}
 """the first implementation is right"""
 SETTINGS = {"MAX_ROUNDS": "1", "MIN_REVIEW_CYCLES_BEFORE_APPROVAL": "1", "CLEANUP_ON_EXIT": "1"}
 
 
 def judged(run: Rig) -> list[tuple[str, bool]]:
-    return [(event["verdict"], event["counts"]) for event in run.journal() if event["event"] == "test_judged"]
+    return [(event["verdict"], event["counts"]) for event in run.events("test_judged")]
 
 
 def commands(run: Rig, role: str) -> list[list[dict[str, Any]]]:
-    """The commands of each turn of a role, without the one that writes the response."""
+    """Return the commands of each turn of a role, without the one that writes the response."""
     return [
         [one for one in event["actions"]["items"] if ".tmp/agent-responses" not in one["text"]]
-        for event in run.journal()
-        if event["event"] == "reply_taken" and event["role"] == role
+        for event in run.events("reply_taken")
+        if event["role"] == role
     ]
 
 
-@pytest.mark.parametrize("cast", CASTS.values(), ids=CASTS)
+@each_cli
+def test_a_tester_that_mends_the_code_does_not_pass(cast: Cast) -> None:
+    cheat = Answer(TEST_PASS, before=("echo 42 > answer.txt && cat answer.txt",))
+    with rig(cast, RoleBrain({**WRONG, "test_result.md": [cheat]})) as run:
+        code, said = run.run(**SETTINGS)
+        assert code == 1, said
+        caught = [(one["role"], one["undone"], one["paths"]) for one in run.events("guard_violation")]
+        assert caught == [("tester", True, [{"path": "answer.txt", "change": "changed"}])] * 2
+        assert judged(run) == [("PASS", False), ("FAIL", True)]
+        assert (run.project / "answer.txt").read_text() != "42\n"
+        assert "answer.txt" in run.model.turns[-1].prompt, "it is told what was undone"
+
+
+@each_cli
 def test_a_pass_without_a_command_is_a_fail(cast: Cast) -> None:
     with rig(cast, RoleBrain({**RIGHT, "test_result.md": [Answer(TEST_PASS)]})) as run:
         code, said = run.run(**SETTINGS)
@@ -44,7 +54,7 @@ def test_a_pass_without_a_command_is_a_fail(cast: Cast) -> None:
         assert commands(run, "peer_programmer") == [[{"kind": "command", "text": "cat answer.txt", "exit_code": 0}]]
 
 
-@pytest.mark.parametrize("cast", CASTS.values(), ids=CASTS)
+@each_release
 def test_a_tester_that_runs_the_scenario_when_asked_again_passes(cast: Cast) -> None:
     script = {**RIGHT, "test_result.md": [Answer(TEST_PASS), Answer(TEST_PASS, before=("cat answer.txt; exit 3",))]}
     with rig(cast, RoleBrain(script)) as run:

@@ -1,4 +1,4 @@
-"""Full loops in a row with the real agents, and their times: `python -m tests.e2e.soak [RUNS [SETTING=VALUE ...]]`."""
+"""Full loops in a row with the real agents, and their times: `python -m tools.soak_real [RUNS [SETTING=VALUE ...]]`."""
 
 import statistics
 import sys
@@ -10,11 +10,11 @@ from typing import Final
 from tests.e2e.brains import Answer, RoleBrain, Script
 from tests.e2e.model import ScriptedModel
 from tests.e2e.project import FAIL_THEN_PASS
-from tests.e2e.rig import Cast, rig, texts
+from tests.e2e.rig import CLAUDE, CODEX, Cast, rig, texts
 
 RUNS: Final = 5
 MODEL_SECONDS: Final = 1.5
-CASTS: Final = {"Codex 0.166.0": Cast(codex="0.166.0"), "Claude Code 2.1.325": Cast(claude="2.1.325")}
+CASTS: Final = {"Codex 0.166.0": CODEX, "Claude Code 2.1.325": CLAUDE}
 MARKS: Final = ("reminded", "guard_released", "guard_violation")
 """events that a good run does not have"""
 
