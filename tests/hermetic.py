@@ -13,74 +13,12 @@ import time
 from pathlib import Path
 from typing import Final
 
-_PROGRAMS: Final = (
-    *("awk", "basename", "bash", "bwrap", "cat", "chmod", "cmp", "cp", "cut", "date", "dd", "diff", "dirname", "echo"),
-    *(
-        "env",
-        "expr",
-        "false",
-        "find",
-        "flock",
-        "getconf",
-        "git",
-        "grep",
-        "head",
-        "id",
-        "kill",
-        "less",
-        "ln",
-        "ls",
-        "mkdir",
-    ),
-    *(
-        "mkfifo",
-        "mktemp",
-        "mount",
-        "mv",
-        "nice",
-        "od",
-        "patch",
-        "printf",
-        "ps",
-        "pwd",
-        "readlink",
-        "realpath",
-        "rm",
-        "rmdir",
-    ),
-    *(
-        "script",
-        "sed",
-        "seq",
-        "setpriv",
-        "setsid",
-        "sh",
-        "sha256sum",
-        "sleep",
-        "sort",
-        "stat",
-        "stty",
-        "tail",
-        "tar",
-        "tee",
-    ),
-    *(
-        "test",
-        "timeout",
-        "tmux",
-        "touch",
-        "tput",
-        "tr",
-        "true",
-        "truncate",
-        "umount",
-        "uname",
-        "wc",
-        "which",
-        "xargs",
-        "yes",
-    ),
-)
+_PROGRAMS: Final = """
+awk basename bash bwrap cat chmod cmp cp cut date dd diff dirname echo env expr false find flock getconf git
+grep gzip head id kill less ln ls mkdir mkfifo mktemp mount mv nice nohup od patch printf ps pwd readlink
+realpath rm rmdir script sed seq setpriv setsid sh sha256sum sleep sort stat stty tail tar tee test timeout
+tmux touch tput tr true truncate umount uname wc which xargs yes
+"""
 _KEPT: Final = ("CI", "TMPDIR", "USER", "LOGNAME")
 _KEPT_BEGINNINGS: Final = ("COVERAGE_", "PYTEST_", "HYPOTHESIS_")
 _MACHINE: Final = "QUINTET_TESTS_MACHINE"
@@ -95,7 +33,7 @@ def enter() -> Path:
     os.umask(0o022)
     shelf.mkdir()
     home.mkdir()
-    for name in _PROGRAMS:
+    for name in _PROGRAMS.split():
         if found := shutil.which(name, path=machine.get("PATH", os.defpath)):
             (shelf / name).symlink_to(found)
     (shelf / "python3").symlink_to(Path(sys.executable).resolve())  # without the packages of the tests
@@ -113,6 +51,12 @@ def enter() -> Path:
     }
     time.tzset()
     return root
+
+
+def find_on_machine(*names: str) -> str | None:
+    """Return the path of the first of these programs that the machine has."""
+    path = machine_environment().get("PATH", os.defpath)
+    return next((found for name in names if (found := shutil.which(name, path=path))), None)
 
 
 def machine_environment() -> dict[str, str]:

@@ -1,7 +1,6 @@
 """The dashboard in a real Chromium, on a real run of the scripted agents."""
 
 import re
-import shutil
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +13,7 @@ from quintet.fleet.choosing import Worker
 from quintet.roles import ANALYST, PEER_ANALYST, ROLES, TESTER
 from tests.eventually import eventually
 from tests.fleet.rig import fleet
+from tests.hermetic import find_on_machine
 from tests.stub.replies import ANALYST_SUMMARY
 from tests.watch.events import failed_run, write
 from tests.watch.scripted import DEADLINE, Scripted, scripted, story, turns
@@ -40,7 +40,7 @@ PATIENCE = 1000 * 30
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    program = find_on_machine("chromium", "chromium-browser", "google-chrome")
     assert program, "Chromium is missing: tools/ensure-chromium installs it"
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=FLAGS)

@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+from tests.hermetic import find_on_machine, machine_environment
+
 STORE = (Path(__file__).parents[2] / ".e2e").resolve()
 """Resolved, because the programs know their folders by their real names."""
 PLATFORM = f"{sys.platform}-{({'x86_64': 'x64', 'aarch64': 'arm64'}).get(platform.machine(), platform.machine())}"
@@ -96,7 +98,7 @@ def ensure_cao(version: str = "2.5.4") -> Path:
 
 def need(program: str, hint: str) -> Path:
     """Where a program of the system is."""
-    found = shutil.which(program)
+    found = find_on_machine(program)
     if found is None:
         raise InstallError(f"{program} was not found: install {hint}")
     return Path(found)
@@ -137,7 +139,9 @@ def _folder(name: str) -> Iterator[tuple[Path, bool]]:
 
 
 def _run(command: Sequence[str]) -> None:
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=machine_environment(), check=False
+    )
     if done.returncode != 0:
         raise InstallError(f"{' '.join(command)} failed: {done.stdout.decode(errors='replace')[-TAIL:]}")
 

@@ -7,6 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from zipfile import ZipFile
 
+from tests.hermetic import machine_environment
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -63,5 +65,7 @@ def fill_in(task: Path, explore: str, scenario: str) -> None:
 
 
 def _do(command: list[str]) -> None:
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=machine_environment(), check=False
+    )
     assert done.returncode == 0, f"{' '.join(command)}: {done.stdout[-2000:]}"
