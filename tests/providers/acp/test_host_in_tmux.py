@@ -1,7 +1,6 @@
 """The host in a real tmux pane of 80 columns: what a person sees, and that nothing outlives the pane."""
 
 import json
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -68,8 +67,8 @@ class TmuxRig:
             name="my-agent", role="Programmer", command=(sys.executable, str(FAKE), str(script)), asks=True, mode="yolo"
         )
         files.write(folder / FILE, settings.to_json())
-        host = shlex.join([sys.executable, "-P", "-m", "quintet.providers.acp.host", str(folder)])
-        self.tmux("new-session", "-d", "-x", "80", "-y", "24", host)
+        host = (sys.executable, "-P", "-m", "quintet.providers.acp.host", str(folder))
+        self.tmux("new-session", "-d", "-x", "80", "-y", "24", *host)  # without a shell, whose process would count
         self.pid = int(self.tmux("display", "-p", "#{pane_pid}"))
 
     def tmux(self, *words: str) -> str:
