@@ -2,6 +2,7 @@
 
 import ast
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -21,7 +22,8 @@ SPOKEN_OF = {
 def program_at(path: Path) -> str:
     """A copy of the program that says what to type for it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!{sys.executable}\nfrom quintet.program import program\nprint(program())\n")
+    again = f"#!/bin/sh\n'''exec' {shlex.quote(sys.executable)} \"$0\"\n'''\n"  # a command to sh, a text to Python
+    path.write_text(f"{again}from quintet.program import program\nprint(program())\n")
     path.chmod(0o755)
     return str(path)
 
@@ -75,7 +77,7 @@ def test_advice_of_the_command_line_can_be_typed(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "quintet", "run"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
     )
-    advised = re.search(r"there is no task: (\S+ -m quintet) run TASK\.md", done.stderr)
+    advised = re.search(r"there is no task: (.+ -m quintet) run TASK\.md", done.stderr)
     assert advised, done.stderr
     told = subprocess.run(["sh", "-c", f"{advised[1]} --version"], capture_output=True, text=True, check=True)
     assert told.stdout.startswith("quintet ")

@@ -3,6 +3,7 @@
 import os
 import pty
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -193,7 +194,7 @@ def test_a_pager_that_is_left_early_and_one_that_gets_ctrl_c(project: Project) -
 
 def test_a_reader_that_goes_away(project: Project) -> None:
     (project.wd / "long").write_text("a line\n" * 100_000)
-    command = f"{sys.executable} -m quintet diff | head -n 1"
+    command = f"{shlex.quote(sys.executable)} -m quintet diff | head -n 1"
     done = subprocess.run(
         ["sh", "-c", command], cwd=project.wd, env=project.env, capture_output=True, check=True, timeout=DEADLINE
     )

@@ -1,6 +1,7 @@
 """The commands of the queue, without a worker: what they add, show, change and refuse."""
 
 import json
+import shlex
 import stat
 import sys
 import time
@@ -308,7 +309,10 @@ def test_the_unit_for_systemd_starts_this_program_with_the_given_options(queue: 
     said = queue.call(
         "worker", "--slots", "3", "--label", "gpu", "--name", "anna", "--systemd", PATH='/usr/bin:/my "own" bin'
     ).stdout
-    command = f"ExecStart={sys.executable} -m quintet worker --slots 3 --name anna --label gpu"
+    words = shlex.join(
+        [sys.executable, *["-m", "quintet", "worker", "--slots", "3", "--name", "anna", "--label", "gpu"]]
+    )
+    command = f"ExecStart={words}"
     path = r'Environment="PATH=/usr/bin:/my \"own\" bin"'
     assert {command, path, "Restart=always"} <= set(said.splitlines())
 

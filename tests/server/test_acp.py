@@ -261,7 +261,7 @@ def test_an_agent_in_a_sandbox(rig: Rig, agents: Agents) -> None:
     answer = agents.post(
         script={"turns": [[{"say": "{prompt}"}]]},
         env_vars={"HOME": str(home)},
-        sandbox={"tmp": str(tmp), "show": [str(rig.root)]},
+        sandbox={"tmp": str(tmp), "show": [str(rig.root), str(FAKE.parent)]},
     )
     assert answer.status_code == 201, answer.text
     terminal = answer.json()["id"]

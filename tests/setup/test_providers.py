@@ -1,6 +1,7 @@
 """`quintet providers`, and what `quintet doctor` finds of agents that speak the Agent Client Protocol."""
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ def agent(desk: Desk, release: str = "0.61.0", **script: Any) -> str:
     path = desk.root / "script.json"
     path.write_text(json.dumps({"log": str(desk.root / "agent.log"), **script}), encoding="utf-8")
     tells = f'case "$*" in *--version*) echo {release}; exit 0 ;; esac' if release else ""
-    return f"#!/bin/sh\n{tells}\nexec {sys.executable} {FAKE} {path}\n"
+    return f"#!/bin/sh\n{tells}\nexec {shlex.join([sys.executable, str(FAKE), str(path)])}\n"
 
 
 def started(desk: Desk) -> list[int]:

@@ -98,7 +98,7 @@ def test_an_unfinished_run_is_found_from_the_checkout_and_continues_beside_anoth
     assert "another run is at work" in output
     code, output = project.call("stop")
     assert code == 0, output
-    assert re.search(r"Resume it: \S+ -m quintet run TASK.md\n", output), "from the checkout, not from the worktree"
+    assert re.search(r"Resume it: .+ -m quintet run TASK.md\n", output), "from the checkout, not from the worktree"
     first.wait(timeout=DEADLINE)
     assert project.call("status")[0] == 0
 

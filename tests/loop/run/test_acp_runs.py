@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Iterator
@@ -147,7 +148,7 @@ def test_a_row_that_was_not_tried_says_so_at_the_start() -> None:
         program = own.project.root / "bin" / "goose"
         program.parent.mkdir()
         script = own.project.root / "script.json"
-        program.write_text(f"#!/bin/sh\nexec {sys.executable} {FAKE} {script}\n")
+        program.write_text(f"#!/bin/sh\nexec {shlex.join([sys.executable, str(FAKE), str(script)])}\n")
         program.chmod(0o700)
         (own.project.wd / "quintet.json").write_text(json.dumps({"agents": {"tester": {"provider": "goose"}}}))
         path = f"{program.parent}:{os.environ['PATH']}"
