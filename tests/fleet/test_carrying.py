@@ -3,6 +3,7 @@
 import subprocess
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from queue import Empty
 from typing import cast
@@ -99,12 +100,17 @@ class Stopped(Exception):  # noqa: N818 - stands for the end of a process
     """What `os._exit` does in a test."""
 
 
-def slot_with_task(queue: Fleet, task: str) -> Slot:
+@contextmanager
+def slot_with_task(queue: Fleet, task: str) -> Iterator[Slot]:
     """A slot to which the engine has given a task."""
     order = SlotOrder(url=queue.url, worker="desk", number=1, machine="here", lease=120.0)
     queue.give_to_slot(order)
     queue.note(task, progress={"agent": "tester", "run": "r"})
-    return Slot(order)
+    slot = Slot(order)
+    try:
+        yield slot
+    finally:
+        slot._database.close()
 
 
 @pytest.fixture
@@ -134,14 +140,14 @@ def test_a_run_that_cannot_go_on_frees_its_slot(
     queue: Fleet, monkeypatch: pytest.MonkeyPatch, exits: list[int], halted: RunHalted, ended: tuple[str, int]
 ) -> None:
     task = queue.add("a")
-    slot = slot_with_task(queue, task)
-    monkeypatch.setattr(Carrying, "_run", lambda *_: halted)
-    with pytest.raises(Stopped):
-        slot.carry_out(task, queue.database.spec(task))
-    found = queue.task(task)
-    assert (found.status, found.place, found.progress.machine) == (TaskStatus.PARKED, "waiting", "")
-    assert (found.parked_until, found.gate) == (halted.until, halted.gate)
-    assert [(found.parked, code) for code in exits] == [ended]
+    with slot_with_task(queue, task) as slot:
+        monkeypatch.setattr(Carrying, "_run", lambda *_: halted)
+        with pytest.raises(Stopped):
+            slot.carry_out(task, queue.database.spec(task))
+        found = queue.task(task)
+        assert (found.status, found.place, found.progress.machine) == (TaskStatus.PARKED, "waiting", "")
+        assert (found.parked_until, found.gate) == (halted.until, halted.gate)
+        assert [(found.parked, code) for code in exits] == [ended]
 
 
 @pytest.mark.parametrize("said", [RunHalted(reason="it was stopped", was_told=True), None], ids=["told", "no word"])
@@ -149,24 +155,24 @@ def test_a_slot_that_is_told_to_end_gives_its_task_back(
     queue: Fleet, monkeypatch: pytest.MonkeyPatch, exits: list[int], said: RunHalted | None
 ) -> None:
     task = queue.add("a")
-    slot = slot_with_task(queue, task)
-    slot.stopping.set()
-    starts = iter([said])
-    monkeypatch.setattr(Carrying, "_run", lambda *_: next(starts))
-    with pytest.raises(Stopped):
-        slot.carry_out(task, queue.database.spec(task))
-    found = queue.task(task)
-    assert (found.status, found.place, found.parked, found.takeovers) == (TaskStatus.WAITING, "waiting", "", 0)
-    assert exits == [0]
+    with slot_with_task(queue, task) as slot:
+        slot.stopping.set()
+        starts = iter([said])
+        monkeypatch.setattr(Carrying, "_run", lambda *_: next(starts))
+        with pytest.raises(Stopped):
+            slot.carry_out(task, queue.database.spec(task))
+        found = queue.task(task)
+        assert (found.status, found.place, found.parked, found.takeovers) == (TaskStatus.WAITING, "waiting", "", 0)
+        assert exits == [0]
 
 
 def test_a_run_that_dies_again_and_again_is_parked(
     queue: Fleet, monkeypatch: pytest.MonkeyPatch, exits: list[int]
 ) -> None:
     task = queue.add("a")
-    slot = slot_with_task(queue, task)
-    monkeypatch.setattr(Carrying, "_run", lambda *_: None)
-    with pytest.raises(Stopped):
-        slot.carry_out(task, queue.database.spec(task))
-    assert queue.task(task).parked.startswith("on desk: the process of its run has died 3 times; see ")
-    assert exits == [FAILED_HERE]
+    with slot_with_task(queue, task) as slot:
+        monkeypatch.setattr(Carrying, "_run", lambda *_: None)
+        with pytest.raises(Stopped):
+            slot.carry_out(task, queue.database.spec(task))
+        assert queue.task(task).parked.startswith("on desk: the process of its run has died 3 times; see ")
+        assert exits == [FAILED_HERE]
