@@ -83,6 +83,10 @@ VARIABLES = {
 }  # fmt: skip
 
 
+@pytest.mark.scenario("001", "Default configuration matches shell script")
+@pytest.mark.scenario("004", "Default configuration matches shell script")
+@pytest.mark.scenario("004", "Default start agent is analyst")
+@pytest.mark.scenario("004", "Post-processing defaults to disabled")
 def test_the_defaults_are_those_of_the_specification(tmp_path: Path) -> None:
     loaded = load(tmp_path)
     values = settings_as_json(loaded.settings)
@@ -126,6 +130,7 @@ SAMPLES = {
 }  # fmt: skip
 
 
+@pytest.mark.scenario("004", "Config file values apply when env vars absent")
 @pytest.mark.parametrize(
     "row", [row for row in TABLE if row.name not in {"wd", "prompt_file", "resume"}], ids=lambda row: row.env
 )
@@ -156,6 +161,7 @@ def test_every_setting_takes_effect_from_every_source_in_order(row: Any, tmp_pat
     assert effective(document=document, env={row.env: ""}) == (expected[2], f"{row.key} in config.json")
 
 
+@pytest.mark.scenario("004", "Post-processing enabled via env var")
 @pytest.mark.parametrize("raw", ["1", "true", "YES", "On"])
 def test_a_boolean_variable_in_any_spelling(raw: str, tmp_path: Path) -> None:
     env = {"REQUIRE_REVIEW_EVIDENCE": raw, "POST_GIT_COMMIT": raw, "RESUME": raw}

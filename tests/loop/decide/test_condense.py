@@ -221,6 +221,7 @@ def test_without_notes_the_head_of_the_review_goes() -> None:
     assert short == [*lines[:29], "[... 71 lines left out ...]"]
 
 
+@pytest.mark.scenario("001", "Review notes condensation")
 def test_notes_without_required_changes_keep_both_ends() -> None:
     short = extract_review_notes(long_review("the last line"), settings()).split("\n")
     assert short[0] == "REVIEW_NOTES:"
@@ -243,6 +244,7 @@ def test_a_verdict_below_the_evidence_is_not_copied_twice() -> None:
     assert extract_test_evidence(text, settings()) == text
 
 
+@pytest.mark.scenario("001", "Test evidence condensation")
 def test_evidence_has_a_cap_of_its_own() -> None:
     output = [f"line {number}" for number in range(300)]
     text = "RESULT: FAIL\nEVIDENCE:\n" + "\n".join(output)

@@ -148,6 +148,10 @@ def test_a_late_verdict_keeps_the_first_report_as_its_evidence() -> None:
     assert "RESULT: FAIL" in played.prompt_of(PROGRAMMER.name, 2)
 
 
+@pytest.mark.scenario("004", "Fresh run starts from programmer role")
+@pytest.mark.scenario("004", "Fresh run starts from peer analyst role")
+@pytest.mark.scenario("004", "Fresh run starts from peer programmer role")
+@pytest.mark.scenario("004", "Fresh run starts from tester role")
 @pytest.mark.parametrize("start", ROLES, ids=str)
 def test_a_new_run_begins_at_the_start_agent(start: Any) -> None:
     config = settings(start_agent=start.name)
@@ -160,6 +164,8 @@ def test_a_new_run_begins_at_the_start_agent(start: Any) -> None:
         assert role.name in note
 
 
+@pytest.mark.scenario("004", "First-dispatch peer analyst uses placeholder when upstream is missing")
+@pytest.mark.scenario("004", "First-dispatch peer programmer uses placeholder when upstream is missing")
 def test_what_was_skipped_shows_in_later_prompts() -> None:
     for start, reader in [
         (PEER_ANALYST, PEER_ANALYST),
@@ -179,12 +185,14 @@ def test_a_fail_of_a_run_started_at_the_tester_goes_to_the_programmer() -> None:
     assert "Your previous changes" not in played.prompt_of(PROGRAMMER.name)
 
 
+@pytest.mark.scenario("004", "Resume ignores start agent override")
 def test_a_saved_phase_stands_whatever_the_start_agent_is() -> None:
     config = settings(start_agent=ANALYST.name)
     state = replace(new_state(settings(start_agent=TESTER.name)), turn=Turn.WORK)
     assert next_step(state, config) == Ask(TESTER, 1, 1)
 
 
+@pytest.mark.scenario("001", "Missing analyst output falls back to analyst phase")
 @pytest.mark.parametrize(
     ("phase", "turn", "outputs", "role"),
     [
