@@ -9,7 +9,7 @@ import pytest
 
 from quintet.config import Agent, Settings
 from quintet.errors import PromptError
-from quintet.layout import RESPONSE_DIR, response_path_for
+from quintet.layout import response_path_for
 from quintet.loop.decide.prompts import BACK_REFERENCE, NOTHING_YET, Prompts
 from quintet.loop.decide.prompts import texts as prompt_texts
 from quintet.loop.decide.prompts.own import faults_of
@@ -231,12 +231,6 @@ def test_the_programmer_of_a_retry_investigates_first_and_may_change_the_specifi
     assert [word for word in words if word in first] == []
 
 
-def test_open_notes_travel_with_the_next_prompt() -> None:
-    assert "still open" in built(PROGRAMMER, open_notes="still open")
-    assert "still open" in built(TESTER, open_notes="still open")
-    assert "Open review notes" not in built(TESTER)
-
-
 @pytest.mark.scenario("000", "Analyst prompt includes file instruction")
 @pytest.mark.scenario("000", "All five agent roles have file instructions")
 @pytest.mark.parametrize("role", ROLES, ids=str)
@@ -264,10 +258,6 @@ def test_the_end_marker_is_unique_for_every_prompt_and_run() -> None:
     assert len({markers(prompt)[0] for prompt in prompts}) == len(prompts)
 
 
-def test_the_end_marker_is_the_same_after_a_resume() -> None:
-    assert built(TESTER) == built(TESTER)
-
-
 def test_asking_again_wants_only_the_verdict() -> None:
     prompt = Prompts(settings(), TASK, new_state(settings())).build(Ask(TESTER, 1, 1, again=Again.VERDICT))
     assert "RESULT: <PASS or FAIL>" in prompt
@@ -285,11 +275,6 @@ def test_an_unknown_slot_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(prompt_texts, "text_of", lambda *_, text=text: text)
         with pytest.raises(PromptError, match=r"analyst\.md: unknown slot"):
             render("analyst", {"explore": "x"})
-
-
-def test_the_response_folder_is_below_the_project() -> None:
-    assert Path(".tmp/agent-responses") == RESPONSE_DIR
-    assert response_path_for(TESTER, Path("/p")) == Path("/p/.tmp/agent-responses/test_result.md")
 
 
 def test_an_old_state_without_terminals_still_gives_whole_prompts() -> None:

@@ -167,11 +167,6 @@ def test_a_bad_round_falls_back_to_the_first(path: Path, raw: Any) -> None:
     assert written(path, {"current_round": raw}).current_round == 1
 
 
-@pytest.mark.parametrize("number", [1, 2, 99])
-def test_a_good_round_is_kept(path: Path, number: int) -> None:
-    assert written(path, {"current_round": number}).current_round == number
-
-
 def test_a_round_beyond_the_limit_ends_the_run(path: Path) -> None:
     assert next_step(written(path, {"current_round": 99}), settings()) == Finished(Status.FAIL)
 

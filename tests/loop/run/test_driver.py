@@ -86,28 +86,6 @@ def test_a_prompt_too_long_for_a_query_string_arrives_whole(project: SimulatedPr
 # -- faults of the server in the middle of a run
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [
-        Fault(500),
-        Fault(503),
-        Fault(0),
-        Fault(200, body=b'{"status": "id'),
-        Fault(502, body=b"<html>bad gateway</html>"),
-    ],
-    ids=["500", "503", "dropped", "half", "html"],
-)
-def test_a_status_request_that_fails_stops_nothing(project: SimulatedProject, fault: Fault) -> None:
-    def break_it(role: object, *_: object) -> None:
-        project.stub.faults["GET /00000003"] = [fault] * 3 if role is PROGRAMMER else []
-
-    project.stub.on_prompt = break_it
-    done = project.run()
-    assert done.code == 0, done.text
-    assert done.out.count("asking again") == 1
-    assert project.roles == ONE_PASS
-
-
 def test_a_server_that_restarts_stops_nothing(command: Project) -> None:
     stub, gate = command.stub, threading.Event()
     stub.script[PROGRAMMER] = turns(PROGRAMMER_SUMMARY, act=lambda: (gate.wait(30), None)[1])
@@ -281,15 +259,6 @@ def test_a_directory_that_cannot_be_written_or_read(command: Project, mode: int)
     assert str(command.wd) in done.err
     assert len(done.err.splitlines()) == 1
     assert command.stub.calls == []
-
-
-def test_a_state_file_that_cannot_be_read_for_lack_of_permission(command: Project) -> None:
-    command.saved_run()
-    command.state_file.chmod(0)
-    done = command.run(prefix=without_root_powers())
-    assert done.code == 0, done.text
-    assert "Permission denied" in done.out
-    assert (command.state_file.parent / "quintet-state.json.unreadable-1").exists()
 
 
 def test_a_state_that_can_no_longer_be_written_is_one_line(command: Project) -> None:

@@ -101,14 +101,9 @@ def test_an_answer_that_arrived_while_nobody_was_watching_is_taken(project: Simu
     assert not [name for name in project.archived if "stale" in name]
 
 
-def of_unknown_fate(project: SimulatedProject, **fields: Any) -> None:
-    """A run whose process has died while it sent the programmer its prompt."""
-    project.saved_run(dispatched="1-1-programmer", dispatched_at=1, **fields)
-
-
 def test_a_prompt_that_never_left_is_sent_by_the_next_start(project: SimulatedProject) -> None:
     """The state says dispatched, the terminal knows nothing of it."""
-    of_unknown_fate(project)
+    project.saved_run(dispatched="1-1-programmer", dispatched_at=1)
     done = project.run(IDLE_GRACE_SECONDS="0.2", MAX_FILE_REMINDERS="0")
     assert done.code == 0, done.text
     assert project.roles == ONE_PASS[2:]
@@ -309,13 +304,6 @@ def test_the_same_task_on_the_command_line_goes_on(project: SimulatedProject, ot
     assert project.roles == RETRY
 
 
-@pytest.mark.usefixtures("other")
-def test_a_task_of_the_environment_that_differs_is_a_warning(project: SimulatedProject) -> None:
-    done = project.run(PROMPT=None, PROMPT_FILE="b.md")
-    assert (done.code, project.state["prompt"]) == (0, TASK)
-    assert "warning: the prompt differs" in done.out
-
-
 def test_a_new_run_ends_the_terminals_of_the_one_that_is_over(project: SimulatedProject) -> None:
     assert project.run().code == 0
     first = project.state["run_id"]
@@ -454,13 +442,11 @@ def test_interrupted_during_creation_the_next_start_is_a_new_run(
 ) -> None:
     """A dead run's terminals are ended, by itself or by the next start."""
     stub = project.stub
-    created = {"count": 0}
+    created = itertools.count(1)
 
     def plan(method: str, path: str) -> Fault | None:
-        if method == "POST" and path.endswith("/terminals"):
-            created["count"] += 1
-            if created["count"] == 3:
-                kill() if number is signal.SIGKILL else os.kill(os.getpid(), number)
+        if method == "POST" and path.endswith("/terminals") and next(created) == 3:
+            kill() if number is signal.SIGKILL else os.kill(os.getpid(), number)
         return None
 
     stub.fault_for = plan  # type: ignore[method-assign]

@@ -18,32 +18,29 @@ def interrupted(project: SimulatedProject, prompts: int) -> None:
 
 
 @pytest.mark.scenario("001", "Create session returns terminal ID and session name")
-def test_create_session_returns_terminal_id_and_session_name(project: SimulatedProject) -> None:
-    assert project.run().code == 0
+@pytest.mark.scenario("001", "New run creates 5 terminals")
+@pytest.mark.scenario("001", "No auto-resume when no state file exists")
+@pytest.mark.scenario("001", "Send input to terminal")
+@pytest.mark.scenario("004", "Send input to terminal")
+@pytest.mark.scenario("001", "PASS exits with code 0")
+def test_a_new_run_creates_5_terminals_sends_each_its_prompt_and_passes(project: SimulatedProject) -> None:
+    assert not project.state_file.exists()
+    done = project.run()
+    assert (done.code, done.err) == (0, "")
     (call,) = project.stub.of("POST", "/sessions")
     assert call.params["provider"] == "codex"
     assert call.params["agent_profile"] == "system_analyst"
     assert call.params["working_directory"] == str(project.wd)
     assert project.state["session_name"] == "stub-session"
     assert project.state["terminals"]["analyst"]["id"] == "00000001"
-
-
-@pytest.mark.scenario("001", "Send input to terminal")
-@pytest.mark.scenario("004", "Send input to terminal")
-def test_send_input_to_terminal(project: SimulatedProject) -> None:
-    assert project.run().code == 0
+    profiles = [call.params["agent_profile"] for call in project.stub.of("POST", "/sessions/stub-session/terminals")]
+    assert profiles == ["peer_system_analyst", "programmer", "peer_programmer", "tester"]
+    assert [terminal.role for terminal in project.stub.terminals.values()] == list(ROLES)
     calls = [call for call in project.stub.of("POST", "/input") if not call.params["message"].startswith("/")]
     ids = [project.state["terminals"][name]["id"] for name in ONE_PASS]
     assert [call.path for call in calls] == [f"/terminals/{terminal}/input" for terminal in ids]
     assert all("RESPONSE FILE INSTRUCTION" in call.params["message"] for call in calls)
     assert calls[0].params["message"].endswith("is not seen.\n")
-
-
-@pytest.mark.scenario("001", "PASS exits with code 0")
-def test_pass_exits_with_code_0(project: SimulatedProject) -> None:
-    done = project.run()
-    assert done.code == 0
-    assert done.err == ""
     assert project.state["final_status"] == "PASS"
     assert project.state["outputs"]["tester"] == PASS
 
@@ -90,18 +87,6 @@ def test_cleanup_exits_terminals_when_enabled(project: SimulatedProject) -> None
     assert project.run(CLEANUP_ON_EXIT="1").code == 0
     exits = {call.path for call in project.stub.of("POST", "/exit")}
     assert exits == {f"/terminals/{number:08x}/exit" for number in range(1, 6)}
-
-
-@pytest.mark.scenario("001", "New run creates 5 terminals")
-@pytest.mark.scenario("001", "No auto-resume when no state file exists")
-def test_new_run_creates_5_terminals(project: SimulatedProject) -> None:
-    assert not project.state_file.exists()
-    assert project.run().code == 0
-    assert len(project.stub.of("POST", "/sessions")) == 1
-    added = project.stub.of("POST", "/sessions/stub-session/terminals")
-    profiles = [call.params["agent_profile"] for call in added]
-    assert profiles == ["peer_system_analyst", "programmer", "peer_programmer", "tester"]
-    assert [terminal.role for terminal in project.stub.terminals.values()] == list(ROLES)
 
 
 @pytest.mark.scenario("004", "Resume with unreachable terminal fails")

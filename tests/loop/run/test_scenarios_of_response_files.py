@@ -90,30 +90,6 @@ def test_agent_ignores_file_instruction_but_terminal_finishes_strict_mode(projec
     assert "no response file" in project.state["last_error"]
 
 
-@pytest.mark.scenario("000", "Terminal enters error state")
-@pytest.mark.scenario("003", "Terminal enters error state")
-def test_terminal_enters_error_state(project: SimulatedProject) -> None:
-    project.stub.script[PROGRAMMER] = [Turn("its last words", then="error")]
-    done = project.run()
-    assert done.code == 1
-    assert "programmer" in done.err
-    assert "Traceback" not in done.err
-    assert project.state["current_phase"] == "programmer"
-    assert project.state["outputs"]["programmer"] == ""
-    assert project.state["last_error"]
-
-
-@pytest.mark.scenario("000", "Timeout with terminal still processing")
-@pytest.mark.scenario("003", "Timeout with terminal still processing")
-def test_timeout_with_terminal_still_processing(project: SimulatedProject) -> None:
-    project.stub.script[TESTER] = [Turn(None, work=60)]
-    done = project.run(RESPONSE_TIMEOUT="2")
-    assert done.code == 1
-    assert "within 2 s" in done.err
-    assert "processing" in done.err
-    assert project.state["final_status"] == "RUNNING"
-
-
 @pytest.mark.scenario("000", "Normal send-and-wait flow")
 def test_normal_send_and_wait_flow(project: SimulatedProject) -> None:
     """Cleared, sent, waited for, returned: for every role of one run."""

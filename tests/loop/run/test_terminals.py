@@ -174,26 +174,15 @@ def test_a_login_in_time_lets_the_run_begin(stage: Stage) -> None:
     assert stage.init().session_name == "s"
 
 
-def test_all_are_created_before_any_is_waited_for(stage: Stage) -> None:
-    """Side by side: the slowest start decides, not the sum."""
-    stage.server.status = lambda _, now: IDLE if now > 60 else PROCESSING
+@pytest.mark.parametrize("starting", [PROCESSING, UNKNOWN])
+def test_all_are_created_before_any_is_waited_for(stage: Stage, starting: TerminalStatus) -> None:
+    """Side by side: the slowest start decides, not the sum. Minutes are no error."""
+    stage.server.status = lambda _, now: IDLE if now > 300 else starting
     stage.init()
     methods = [method for method, _ in stage.server.calls]
     assert methods[:5] == ["create"] * 5
-    assert stage.clock.now() < 65
+    assert 300 < stage.clock.now() < 305
     assert len([event for event in stage.events if isinstance(event, TerminalCreated)]) == 5
-
-
-def test_unknown_is_not_ready(stage: Stage) -> None:
-    stage.server.status = lambda _, now: IDLE if now > 20 else UNKNOWN
-    stage.init()
-    assert stage.clock.now() > 20
-
-
-def test_minutes_to_start_are_no_error(stage: Stage) -> None:
-    stage.server.status = lambda _, now: IDLE if now > 300 else PROCESSING
-    stage.init()
-    assert stage.exited == set()
 
 
 def test_a_question_at_the_start_is_told_once_with_what_the_user_has_to_do(stage: Stage) -> None:

@@ -216,13 +216,6 @@ def test_the_file_is_looked_for_far_more_often_than_the_status(scene: Scene) -> 
     assert scene.clock.now() < 10.5
 
 
-def test_an_empty_file_is_never_taken(scene: Scene) -> None:
-    scene.write("")
-    scene.api.status = changes((0, PROCESSING), (4, COMPLETED))
-    scene.clock.at(20, lambda: scene.write("the real text\n"))
-    assert scene.wait().text == "the real text\n"
-
-
 @pytest.mark.parametrize("blank", ["", "\n", " \r\n\t\n", "\ufeff"])
 def test_a_file_that_says_nothing_is_no_reply(scene: Scene, blank: str) -> None:
     scene.write(blank)
@@ -406,6 +399,8 @@ def test_reading_the_screen_outlives_a_passing_fault(scene: Scene) -> None:
     assert scene.api.outputs_read == 3
 
 
+@pytest.mark.scenario("000", "Timeout with terminal still processing")
+@pytest.mark.scenario("003", "Timeout with terminal still processing")
 def test_timeout_while_processing(scene: Scene) -> None:
     with pytest.raises(TimeoutError, match=r"aa00bb11.*300 s.*processing"):
         scene.wait()
@@ -425,6 +420,8 @@ def test_timeout_while_idle_goes_by_the_rules_for_idle(scene: Scene, strict: boo
     assert LIMIT <= scene.clock.now() < LIMIT + SLACK
 
 
+@pytest.mark.scenario("000", "Terminal enters error state")
+@pytest.mark.scenario("003", "Terminal enters error state")
 def test_error_status_is_fatal_at_once(scene: Scene) -> None:
     scene.write()
     scene.api.status = changes((0, PROCESSING), (10, ERROR))
@@ -552,22 +549,15 @@ def test_passing_faults_of_a_read_are_outlived(scene: Scene, fault: Exception) -
     assert len(scene.told(ServerFault)) == 1
 
 
-def test_retries_back_off(scene: Scene) -> None:
+@pytest.mark.parametrize("file_at", [0, 110])
+def test_retries_back_off_also_while_a_file_waits(scene: Scene, file_at: float) -> None:
     scene.api.fault = lambda now: PassingFault("refused") if now < 100 else None
     scene.api.status = lambda _: COMPLETED
-    scene.clock.at(110, scene.write)
-    scene.wait()
+    scene.clock.at(file_at, scene.write)
+    assert scene.wait().source == "file"
     failed = [moment for moment in scene.api.asked_at if moment < 100]
     assert failed[1] < 1, "the first retry is quick"
     assert 15 < len(failed) < 40
-
-
-def test_retries_back_off_also_while_a_file_waits(scene: Scene) -> None:
-    scene.write()
-    scene.api.fault = lambda now: PassingFault("refused") if now < 100 else None
-    scene.api.status = lambda _: COMPLETED
-    assert scene.wait().source == "file"
-    assert len([moment for moment in scene.api.asked_at if moment < 100]) < 40
 
 
 def test_a_server_that_stays_away_is_a_timeout(scene: Scene) -> None:
