@@ -91,10 +91,13 @@ class Rig:
         config = self.home / "quintet.json"
         config.write_text(json.dumps({"provider": self.cast.provider, "agents": self.cast.agents, **self.cast.more}))
         given = {"WD": str(self.project), "PROMPT": TASK, "VERIFY_CMD": VERIFY}
+        return self._start(["run", str(config)], self.home, {**given, **settings})
+
+    def _start(self, words: Sequence[str], cwd: Path, settings: dict[str, str]) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [*QUINTET, "run", str(config)],
-            env={**self.env, **given, **settings},
-            cwd=self.home,
+            [*QUINTET, *words],
+            env={**self.env, **settings},
+            cwd=cwd,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -117,17 +120,7 @@ class Rig:
 
     def quintet(self, *words: str, **settings: str) -> tuple[int, str]:
         """Run another command in the project to its end; return its exit code and output."""
-        process = subprocess.Popen(
-            [*QUINTET, *words],
-            env={**self.env, "PROVIDER": self.cast.provider, **settings},
-            cwd=self.project,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        self.started.append(process)
-        return self.finish(process)
+        return self.finish(self._start(words, self.project, {"PROVIDER": self.cast.provider, **settings}))
 
     @property
     def state(self) -> dict[str, Any]:

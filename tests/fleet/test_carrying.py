@@ -17,13 +17,7 @@ from quintet.fleet.checkpoint import Clone
 from quintet.fleet.messages import CheckpointMade, Moved, RunHalted, SlotOrder, confirmation, last_confirmed
 from quintet.fleet.slot import FAILED_HERE, Slot
 from quintet.fleet.tasks import TaskStatus
-from tests.fleet.rig import Fleet, fleet
-
-
-@pytest.fixture
-def queue() -> Iterator[Fleet]:
-    with fleet() as made:
-        yield made
+from tests.fleet.rig import Fleet
 
 
 def test_what_is_used_after_midnight_counts_for_the_new_day(queue: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:

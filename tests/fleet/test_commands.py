@@ -5,7 +5,6 @@ import shlex
 import stat
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,14 +15,7 @@ from quintet.fleet.add import find_source, without_login
 from quintet.fleet.choosing import Worker, clock
 from quintet.fleet.reading import WAITING, QueueReader, open_to_read
 from quintet.fleet.tasks import Needs, TaskOutcome, TaskSpec, TaskStatus, attributes_of
-from tests.fleet.rig import Fleet, fleet, with_remote
-
-
-@pytest.fixture
-def queue() -> Iterator[Fleet]:
-    with fleet() as made:
-        yield made
-
+from tests.fleet.rig import Fleet, with_remote
 
 NEEDED = {"id", "title", "status", "verdict", "machine", "branch", "commit", "reason"}
 

@@ -1,7 +1,6 @@
 """Strange task files, and rows in the database that nobody has added with `queue add`."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +10,8 @@ from quintet.config import load_settings
 from quintet.errors import QueueError
 from quintet.fleet.add import find_source
 from quintet.fleet.tasks import TaskStatus, read_spec
-from tests.fleet.rig import LONG_TASK, Fleet, fleet
+from tests.fleet.rig import LONG_TASK, Fleet
 from tests.workspace.repositories import sh
-
-
-@pytest.fixture
-def queue() -> Iterator[Fleet]:
-    with fleet() as made:
-        yield made
-
 
 SPEC: dict[str, Any] = {"repository": "/r.git", "is_local": False, "base": "c1" * 20, "text": "t", "settings": {}}
 

@@ -7,26 +7,17 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-
-import pytest
 
 from quintet.fleet.database import Database
 from quintet.fleet.tasks import Needs, TaskSpec, TaskStatus, attributes_of
 from quintet.roles import ANALYST, PEER_ANALYST
 from quintet.server.terminal.strays import MARK
-from tests.fleet.rig import Fleet, children_in, fleet
+from tests.fleet.rig import Fleet, children_in
 from tests.stub.replies import ANALYST_APPROVED
 from tests.watch.scripted import DEADLINE, turns
 from tests.workspace.worktree_runs import branches, building_story, checkout
-
-
-@pytest.fixture
-def queue() -> Iterator[Fleet]:
-    with fleet() as made:
-        yield made
 
 
 def let_peer_analyst_think(queue: Fleet) -> None:

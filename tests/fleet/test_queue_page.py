@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,15 +17,9 @@ from quintet.layout import fleet_folder
 from quintet.loop.journal import Event
 from quintet.roles import ANALYST
 from quintet.watch.dashboard.routes import DashboardRoutes
-from tests.fleet.rig import Fleet, fleet
+from tests.fleet.rig import Fleet
 from tests.watch.events import failed_run, sent, started, write
 from tests.watch.test_pages import RUN, Client
-
-
-@pytest.fixture
-def queue() -> Iterator[Fleet]:
-    with fleet() as made:
-        yield made
 
 
 def page_of(queue: Fleet, **settings: str) -> QueuePage:

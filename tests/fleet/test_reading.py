@@ -6,7 +6,6 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,13 +14,7 @@ from dbos import _migration
 from quintet.errors import NoQueue, QueueError
 from quintet.fleet.reading import ENGINE_FORMAT, SCHEMA, QueueReader, open_to_read
 from quintet.fleet.tasks import TaskStatus
-from tests.fleet.rig import Fleet, fleet
-
-
-@pytest.fixture
-def queue() -> Iterator[Fleet]:
-    with fleet() as made:
-        yield made
+from tests.fleet.rig import Fleet
 
 
 def test_the_tables_of_the_installed_engine_are_known() -> None:

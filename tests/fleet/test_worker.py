@@ -2,7 +2,6 @@
 
 import signal
 import subprocess
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import cast
@@ -16,13 +15,7 @@ from quintet.fleet.reading import WAITING
 from quintet.fleet.slot import FAILED_HERE
 from quintet.fleet.tasks import TaskStatus
 from quintet.fleet.worker import WorkerProcess, _SlotProcess
-from tests.fleet.rig import Fleet, fleet
-
-
-@pytest.fixture
-def queue() -> Iterator[Fleet]:
-    with fleet() as made:
-        yield made
+from tests.fleet.rig import Fleet
 
 
 @pytest.fixture(autouse=True)

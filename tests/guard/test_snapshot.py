@@ -3,7 +3,6 @@
 import json
 import os
 import socket
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -55,13 +54,6 @@ def test_unchanged_files_are_not_read_again(project: Project, monkeypatch: pytes
     assert read == [str(project.tree / "run.sh")]
 
 
-def age(project: Project) -> None:
-    """Let a snapshot believe that the files are older than they are."""
-    project.take()
-    assert project.before
-    project.before.time += 10_000_000_000
-
-
 def observed(store: Store, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     read: list[str] = []
     real = store.observe
@@ -76,7 +68,7 @@ def observed(store: Store, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_an_edit_with_the_same_size_and_times_is_seen(project: Project) -> None:
     path = project.tree / "run.sh"
-    age(project)
+    project.take().time += 10_000_000_000  # as if the files were older
     times = (path.stat().st_atime_ns, path.stat().st_mtime_ns)
     path.write_text("#!/bin/ls\n")
     os.utime(path, ns=times)
@@ -93,16 +85,12 @@ def test_a_file_as_young_as_its_snapshot_is_read_again(project: Project, monkeyp
 # -- what a comparison has seen, as the next snapshot
 
 
-def honest_work(project: Project) -> None:
+def test_what_was_seen_is_the_snapshot_that_would_be_taken(project: Project) -> None:
+    before = project.take()
     project.write("src/main.c", "mended\n")
     project.write("new/deep/file.c", "new\n")
     (project.tree / "run.sh").unlink()
     (project.tree / "empty/in/it").mkdir(parents=True)
-
-
-def test_what_was_seen_is_the_snapshot_that_would_be_taken(project: Project) -> None:
-    before = project.take()
-    honest_work(project)
     seen = look(before, project.store)
     assert seen.complete
     save(seen, project.store, "next")
@@ -180,18 +168,14 @@ def test_what_is_behind_a_protected_link_is_not_walked(project: Project, tmp_pat
     assert [name for name in before.files if name.startswith("linked")] == ["linked"]
 
 
-def link_elsewhere(project: Project, tmp_path: Path) -> None:
-    (project.tree / ".git/refs/heads").rename(tmp_path / "heads")
-    (project.tree / ".git/refs/heads").symlink_to(tmp_path / "heads")
-
-
 @pytest.mark.parametrize("where", ["in files", "packed", "behind a link"])
 def test_a_ref_is_seen_wherever_git_keeps_it(project: Project, where: str, tmp_path: Path) -> None:
     project.git("commit", "--quiet", "--allow-empty", "--message", "two")
     if where == "packed":
         project.git("pack-refs", "--all")
     if where == "behind a link":
-        link_elsewhere(project, tmp_path)
+        (project.tree / ".git/refs/heads").rename(tmp_path / "heads")
+        (project.tree / ".git/refs/heads").symlink_to(tmp_path / "heads")
     project.take()
     assert project.kinds() == set()
     project.git("update-ref", "refs/heads/side", "main")
@@ -519,29 +503,6 @@ def test_a_file_that_changes_while_it_is_read_ends_the_reading(
     monkeypatch.setattr(os, "read", meddling)
     with pytest.raises(TooLarge):
         project.take(seconds=1)
-
-
-def test_a_file_that_a_process_goes_on_writing(project: Project) -> None:
-    stop = threading.Event()
-    path = project.tree / "busy.log"
-    path.write_text("")
-
-    def write() -> None:
-        while not stop.is_set():
-            with path.open("a") as file:
-                file.write("line\n" * 100)
-            if path.stat().st_size > 1_000_000:
-                path.write_text("")
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    try:
-        project.take()
-        done = project.undo()
-    finally:
-        stop.set()
-        writer.join()
-    assert set(done.failed) <= {"busy.log"}
 
 
 def test_deep_paths_and_names_of_any_bytes(project: Project) -> None:

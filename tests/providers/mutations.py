@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from quintet.providers.screen import Screen
@@ -170,3 +170,11 @@ LAYOUT: tuple[Mutation, ...] = (
     in_a_narrow_pane,
 )
 CONTENT: tuple[Mutation, ...] = (other_words, other_first_words, draft_typed)
+
+
+def mutated(recordings: Iterable[Recording], mutation: Mutation) -> Iterator[tuple[Recording, Screen]]:
+    """Each recording that can be changed so, with its changed screen."""
+    for recording in recordings:
+        frame = mutation(recording)
+        if frame is not None:
+            yield recording, frame

@@ -1,6 +1,5 @@
 """The Claude Code reader against every recorded screen, and against changed ones."""
 
-from collections.abc import Iterator
 from functools import cache
 
 import pytest
@@ -12,7 +11,7 @@ from quintet.providers.claude_code.screen import read_screen
 from quintet.providers.screen import Screen
 from tests.providers import mutations
 from tests.providers.judging import tally
-from tests.providers.mutations import Mutation
+from tests.providers.mutations import Mutation, mutated
 from tools.screens import Recording, load
 
 UNDECIDABLE = frozenset({"claude-2.1.63 error_turn/http_400 80x24"})
@@ -22,13 +21,6 @@ UNDECIDABLE = frozenset({"claude-2.1.63 error_turn/http_400 80x24"})
 @cache
 def recordings() -> tuple[Recording, ...]:
     return tuple(load("claude"))
-
-
-def mutated(mutation: Mutation) -> Iterator[tuple[Recording, Screen]]:
-    for recording in recordings():
-        frame = mutation(recording)
-        if frame is not None:
-            yield recording, frame
 
 
 def test_every_recording_is_read_right_but_for_the_listed_ones() -> None:
@@ -46,14 +38,14 @@ def test_rates_of_the_releases() -> None:
 @pytest.mark.parametrize("mutation", [*mutations.LAYOUT, *mutations.CONTENT])
 @pytest.mark.slow
 def test_changes_do_not_mislead(mutation: Mutation) -> None:
-    result = tally(read_screen, mutated(mutation))
+    result = tally(read_screen, mutated(recordings(), mutation))
     assert result.wrong <= UNDECIDABLE
 
 
 @pytest.mark.parametrize("mutation", [mutations.title_missing, mutations.command_missing, mutations.both_missing])
 @pytest.mark.slow
 def test_each_witness_may_be_missing(mutation: Mutation) -> None:
-    result = tally(read_screen, mutated(mutation))
+    result = tally(read_screen, mutated(recordings(), mutation))
     assert not result.called_done
     assert min(result.rates.values()) >= 0.99
 

@@ -114,22 +114,20 @@ def test_a_failed_turn_has_its_reason(error: dict[str, Any], reason: str) -> Non
     assert (found.ended, str(found.failure)) == (True, reason)
 
 
-def test_a_limit_says_when_it_ends() -> None:
-    ended = json.loads(event("task_complete", turn_id="t1", error={"message": "usage_limit: try again in 20s"}))
+@pytest.mark.parametrize(
+    ("kind", "text", "seconds"),
+    [
+        (FailureKind.USAGE_LIMIT, "usage_limit: try again in 20s", 20.5),
+        (FailureKind.RATE_LIMIT, "Rate limit reached, try again in 1.5s", 2.0),
+    ],
+)
+def test_a_limit_says_when_it_ends(kind: FailureKind, text: str, seconds: float) -> None:
+    ended = json.loads(event("task_complete", turn_id="t1", error={"message": text}))
     ended["timestamp"] = "2026-03-01T10:00:00.500Z"
     found = read(STARTED, json.dumps(ended).encode())
     assert found is not None
-    assert found.failure is not None
-    assert found.failure.resets_at == datetime(2026, 3, 1, 10, 0, 20, 500_000, UTC).timestamp()
-
-
-def test_a_rate_limit_says_when_it_ends_too() -> None:
-    ended = json.loads(event("task_complete", turn_id="t1", error={"message": "Rate limit reached, try again in 1.5s"}))
-    ended["timestamp"] = "2026-03-01T10:00:00Z"
-    found = read(STARTED, json.dumps(ended).encode())
-    assert found is not None
-    end = datetime(2026, 3, 1, 10, 0, 1, 500_000, UTC).timestamp()
-    assert found.failure == RecordedFailure(FailureKind.RATE_LIMIT, "Rate limit reached, try again in 1.5s", end)
+    end = datetime(2026, 3, 1, 10, tzinfo=UTC).timestamp() + seconds
+    assert found.failure == RecordedFailure(kind, text, end)
 
 
 def test_the_reason_stands_before_the_end_in_older_releases() -> None:

@@ -1,6 +1,5 @@
 """The Codex reader against every recorded screen, and against changed ones."""
 
-from collections.abc import Iterator
 from functools import cache
 
 import pytest
@@ -12,7 +11,7 @@ from quintet.providers.codex.screen import read_screen, screen_overrides_record
 from quintet.providers.screen import Screen
 from tests.providers import mutations
 from tests.providers.judging import tally
-from tests.providers.mutations import Mutation
+from tests.providers.mutations import Mutation, mutated
 from tools.screens import Recording, load
 
 FIRST_WITH_SPINNER_IN_TITLE = (0, 121)
@@ -49,13 +48,6 @@ def is_recent(release: str) -> bool:
     return (int(numbers[0]), int(numbers[1])) >= FIRST_WITH_SPINNER_IN_TITLE
 
 
-def mutated(mutation: Mutation) -> Iterator[tuple[Recording, Screen]]:
-    for recording in recordings():
-        frame = mutation(recording)
-        if frame is not None:
-            yield recording, frame
-
-
 def test_every_recording_is_read_right_but_for_the_listed_ones() -> None:
     result = tally(read_screen, ((recording, recording.frame) for recording in recordings()))
     assert result.wrong == UNDECIDABLE
@@ -81,12 +73,12 @@ def test_rates_of_the_older_releases_where_a_frame_can_decide() -> None:
 @pytest.mark.parametrize("mutation", [*mutations.LAYOUT, *mutations.CONTENT])
 @pytest.mark.slow
 def test_changes_do_not_mislead(mutation: Mutation) -> None:
-    result = tally(read_screen, mutated(mutation))
+    result = tally(read_screen, mutated(recordings(), mutation))
     assert result.wrong <= UNDECIDABLE
 
 
 def test_without_a_title_only_streaming_answers_are_misread() -> None:
-    result = tally(read_screen, mutated(mutations.title_missing))
+    result = tally(read_screen, mutated(recordings(), mutations.title_missing))
     assert min(result.rates.values()) >= 0.9
     assert {name.split()[1].removesuffix("_late") for name in result.wrong} <= {
         "processing/streaming_adv",
@@ -95,13 +87,13 @@ def test_without_a_title_only_streaming_answers_are_misread() -> None:
 
 
 def test_without_a_command_only_a_half_painted_shell_is_misread() -> None:
-    result = tally(read_screen, mutated(mutations.command_missing))
+    result = tally(read_screen, mutated(recordings(), mutations.command_missing))
     assert result.called_done <= UNDECIDABLE
     assert min(rate for release, rate in result.rates.items() if is_recent(release)) >= 0.99
 
 
 def test_without_title_and_command() -> None:
-    assert min(tally(read_screen, mutated(mutations.both_missing)).rates.values()) >= 0.9
+    assert min(tally(read_screen, mutated(recordings(), mutations.both_missing)).rates.values()) >= 0.9
 
 
 def frame(*rows: str, title: str = "", command: str = "node") -> Screen:

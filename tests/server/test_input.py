@@ -143,7 +143,7 @@ def test_a_draft_that_somebody_has_left_is_not_sent_along(rig: Rig, message: str
         rig.eventually(
             lambda: rig.tmux("display-message", "-p", "-t", "%0", "#{cursor_x}"), left, lambda column: int(column) > 2
         )
-        before = last_event(rig)
+        before = rig.http.get("/events?follow=false").text.partition("id: ")[2].partition("\n")[0]
         turn = rig.get(terminal)["turn"]
         if message == "mine":
             assert recipient.receive(message) == "mine"
@@ -154,11 +154,6 @@ def test_a_draft_that_somebody_has_left_is_not_sent_along(rig: Rig, message: str
         told = rig.http.get("/events?follow=false", headers={"Last-Event-ID": before}).text
         assert "event: draft" in told
         assert (left if len(left) < 60 else "[Pasted 1 lines, 300 characters]").strip() in told
-
-
-def last_event(rig: Rig) -> str:
-    """Return the id of the newest event."""
-    return rig.http.get("/events?follow=false").text.partition("id: ")[2].partition("\n")[0]
 
 
 def test_a_draft_that_cannot_be_cleared_keeps_the_message_out(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:

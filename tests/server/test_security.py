@@ -174,13 +174,9 @@ def test_nothing_secret_in_process_lists_and_files(rig: Rig, monkeypatch: pytest
     assert found["MY_KEY"] == 'it\'s "mine"\nand sk-very-secret', "the environment is handed over"
     assert found["PATH"] == os.environ["PATH"]
     assert not {"QUINTET_TOKEN", "TMUX", "TMUX_PANE"} & found.keys()
-    check_files_and_sockets_are_private(rig.state_folder.root)
-
-
-def check_files_and_sockets_are_private(root: Path) -> None:
-    found = [root, *root.rglob("*")]
-    assert any(stat.S_ISSOCK(path.lstat().st_mode) for path in found)
-    for path in found:
+    kept = [rig.state_folder.root, *rig.state_folder.root.rglob("*")]
+    assert any(stat.S_ISSOCK(path.lstat().st_mode) for path in kept)
+    for path in kept:
         mode = path.lstat().st_mode
         if stat.S_ISDIR(mode):
             assert stat.S_IMODE(mode) == 0o700, path
@@ -204,6 +200,12 @@ def test_the_discovery_file(tmp_path: Path) -> None:
         with httpx.Client(trust_env=False) as http:
             answer = http.get(f"{word['url']}/health", headers={"Authorization": f"Bearer {word['token']}"})
         assert answer.status_code == 200
+        for _ in range(2):
+            shutil.rmtree(path.parent)
+            eventually(path.exists, "the discovery file, which an agent has cleaned away")
+        assert json.loads(path.read_text(encoding="utf-8")) == word
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert (path.parent / ".gitignore").read_text(encoding="utf-8") == "*\n", "no token gets into a commit"
     assert not path.exists()
 
 
@@ -226,24 +228,6 @@ def test_blanks_around_the_token_are_no_part_of_it(tmp_path: Path, monkeypatch: 
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(ServerError, match="cannot listen"):
         serve("127.0.0.1", taken.getsockname()[1], print)
     assert used == ["s3cret"]
-
-
-def test_a_discovery_file_that_an_agent_cleans_away_comes_back(tmp_path: Path) -> None:
-    path = tmp_path / ".tmp" / "server.json"
-    with EmbeddedServer(["mine"], path, StateFolder(tmp_path / "q")) as server:
-        for _ in range(2):
-            shutil.rmtree(path.parent)
-            eventually(path.exists, "the discovery file")
-        assert json.loads(path.read_text(encoding="utf-8"))["url"] == server.url
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        assert (path.parent / ".gitignore").read_text(encoding="utf-8") == "*\n", "no token gets into a commit"
-    assert not path.exists()
-
-
-def test_a_taken_port_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(ServerError, match="cannot listen"):
-        serve("127.0.0.1", taken.getsockname()[1], print)
 
 
 def test_a_body_that_is_too_long(rig: Rig) -> None:

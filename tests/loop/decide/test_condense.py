@@ -77,13 +77,12 @@ def test_the_tester_gets_files_and_behaviour_without_the_limitations(style: str,
     assert "VALID" not in short
 
 
-@pytest.mark.parametrize("title", ["Changed files", "Files modified", "Changes", "FILES_CHANGED"])
-def test_the_changed_files_go_by_several_names(title: str) -> None:
-    assert "F1" in condense_for_tester(f"## {title}\nF1\n## Known limitations\nLIMITS", settings())
+FILES = ["Changed files", "Files modified", "Changes", "FILES_CHANGED"]
+BEHAVIOUR = ["Behavior implemented", "Implemented behaviour", "What was implemented"]
 
 
-@pytest.mark.parametrize("title", ["Behavior implemented", "Implemented behaviour", "What was implemented"])
-def test_behaviour_goes_by_several_names(title: str) -> None:
+@pytest.mark.parametrize("title", [*FILES, *BEHAVIOUR])
+def test_changed_files_and_behaviour_go_by_several_names(title: str) -> None:
     assert "B1" in condense_for_tester(f"## {title}\nB1\n## Known limitations\nLIMITS", settings())
 
 
@@ -117,11 +116,13 @@ def test_a_reply_that_is_one_fence_is_read() -> None:
     )
 
 
-def test_where_no_heading_is_found_the_head_of_the_text_goes() -> None:
-    lines = [f"line {number}" for number in range(100)]
-    short = condense_for_programmer("\n".join(lines), settings()).split("\n")
-    assert short[:39] == lines[:39]
-    assert short[39:] == ["[... 61 lines left out ...]"]
+@pytest.mark.parametrize(
+    ("condense", "cap"), [(condense_for_programmer, 40), (extract_review_notes, 30), (extract_test_evidence, 120)]
+)
+def test_where_no_heading_is_found_the_head_of_the_text_goes(condense: Callable[..., str], cap: int) -> None:
+    lines = [f"line {number}" for number in range(300)]
+    short = condense("\n".join(lines), settings()).split("\n")
+    assert short == [*lines[: cap - 1], f"[... {301 - cap} lines left out ...]"]
 
 
 def test_where_only_sections_are_found_that_stay_behind_they_stay() -> None:
@@ -176,12 +177,6 @@ def test_where_the_cap_cuts_the_required_changes_stay(title: str) -> None:
     assert sum("left out" in line for line in short) == 1
 
 
-def test_what_is_left_out_is_counted() -> None:
-    short = extract_review_notes(long_review("Required changes:\n- a"), settings()).split("\n")
-    shown = sum(line.startswith("- note") for line in short)
-    assert f"[... {100 - shown} lines left out ...]" in short
-
-
 def test_required_changes_stay_under_headings_of_their_own() -> None:
     changes = "## Required changes\n### a.py\n- change a\n### b.py\n- change b"
     short = extract_review_notes(long_review(f"{changes}\n## Praise\n" + "well done\n" * 50), settings())
@@ -215,12 +210,7 @@ def test_more_required_changes_than_the_cap_all_stay() -> None:
     assert all(change in short.split("\n") for change in changes)
 
 
-def test_without_notes_the_head_of_the_review_goes() -> None:
-    lines = [f"line {number}" for number in range(100)]
-    short = extract_review_notes("\n".join(lines), settings()).split("\n")
-    assert short == [*lines[:29], "[... 71 lines left out ...]"]
-
-
+@pytest.mark.scenario("001", "Review notes condensation")
 def test_notes_without_required_changes_keep_both_ends() -> None:
     short = extract_review_notes(long_review("the last line"), settings()).split("\n")
     assert short[0] == "REVIEW_NOTES:"
@@ -243,6 +233,7 @@ def test_a_verdict_below_the_evidence_is_not_copied_twice() -> None:
     assert extract_test_evidence(text, settings()) == text
 
 
+@pytest.mark.scenario("001", "Test evidence condensation")
 def test_evidence_has_a_cap_of_its_own() -> None:
     output = [f"line {number}" for number in range(300)]
     text = "RESULT: FAIL\nEVIDENCE:\n" + "\n".join(output)
@@ -251,13 +242,6 @@ def test_evidence_has_a_cap_of_its_own() -> None:
     assert short[:2] == ["RESULT: FAIL", "EVIDENCE:"]
     assert short[-1] == output[-1]
     assert len(extract_test_evidence(text, settings(max_test_evidence_lines=5)).split("\n")) == 5
-
-
-def test_without_a_section_the_head_of_the_report_goes() -> None:
-    text = "\n".join(f"line {number}" for number in range(300))
-    short = extract_test_evidence(text, settings()).split("\n")
-    assert short[0] == "line 0"
-    assert short[-1] == "[... 181 lines left out ...]"
 
 
 @pytest.mark.parametrize("cap", [1, 2, 3, 10])

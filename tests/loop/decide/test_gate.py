@@ -254,6 +254,9 @@ def test_a_generic_type_is_no_blank_of_the_form(phase: Phase) -> None:
     assert len(evidence(notes.replace(": ", ": List<String> "), phase)) == 4
 
 
+@pytest.mark.scenario("001", "Approved with sufficient analyst evidence on cycle 2")
+@pytest.mark.scenario("001", "Approved rejected on cycle 1")
+@pytest.mark.scenario("001", "Approved rejected with insufficient evidence")
 @pytest.mark.parametrize("phase", list(EVIDENCE_GROUPS))
 def test_approved_needs_verdict_cycle_and_evidence(phase: Phase) -> None:
     config = settings()
@@ -276,6 +279,7 @@ def test_the_minimum_of_evidence_is_a_setting(least: int, approved: bool) -> Non
     assert is_review_approved(text, Phase.PROGRAMMER, 2, settings(review_evidence_min_match=least)) is approved
 
 
+@pytest.mark.scenario("001", "Approved without evidence when evidence check disabled")
 def test_evidence_can_be_switched_off() -> None:
     config = settings(require_review_evidence=False)
     assert is_review_approved("REVIEW_RESULT: APPROVED", Phase.ANALYST, 2, config)

@@ -9,7 +9,7 @@ import pytest
 from quintet.errors import RunError
 from quintet.loop.record.responses import Responses
 from quintet.loop.record.run_record import RunRecord
-from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, ROLES, TESTER
+from quintet.roles import ANALYST, PEER_PROGRAMMER, ROLES, TESTER
 
 
 @pytest.fixture(params=[False, True], ids=["", "sandboxed"])
@@ -20,21 +20,6 @@ def responses(tmp_path: Path, request: pytest.FixtureRequest) -> Responses:
     return made
 
 
-def test_the_mapping(tmp_path: Path) -> None:
-    names = {
-        role.output: Responses(RunRecord(tmp_path, "r")).path_of(role).name
-        for role in (ANALYST, PEER_ANALYST, PROGRAMMER, PEER_PROGRAMMER, TESTER)
-    }
-    assert names == {
-        "analyst": "analyst_summary.md",
-        "analyst_review": "analyst_review.md",
-        "programmer": "programmer_summary.md",
-        "programmer_review": "programmer_review.md",
-        "tester": "test_result.md",
-    }
-    assert Responses(RunRecord(tmp_path, "r")).path_of(TESTER).parent == tmp_path / ".tmp" / "agent-responses"
-
-
 def test_the_directory_is_made_with_its_parents_and_ignores_itself(tmp_path: Path) -> None:
     assert not Responses(RunRecord(tmp_path, "r")).ready
     for _ in range(2):
@@ -43,19 +28,13 @@ def test_the_directory_is_made_with_its_parents_and_ignores_itself(tmp_path: Pat
     assert (tmp_path / ".tmp" / ".gitignore").read_text() == "*\n"
 
 
-def test_the_users_own_gitignore_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / ".tmp").mkdir()
-    (tmp_path / ".tmp" / ".gitignore").write_text("mine\n")
-    Responses(RunRecord(tmp_path, "r")).ensure_response_dir()
-    assert (tmp_path / ".tmp" / ".gitignore").read_text() == "mine\n"
-
-
-def test_a_gitignore_that_was_torn_is_written_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("there", "then"), [("mine\n", "mine\n"), ("", "*\n")], ids=["the user's own", "torn"])
+def test_a_gitignore_is_written_again_only_where_it_was_torn(tmp_path: Path, there: str, then: str) -> None:
     """Killed, or out of room, between making the file and filling it."""
     (tmp_path / ".tmp").mkdir()
-    (tmp_path / ".tmp" / ".gitignore").touch()
+    (tmp_path / ".tmp" / ".gitignore").write_text(there)
     Responses(RunRecord(tmp_path, "r")).ensure_response_dir()
-    assert (tmp_path / ".tmp" / ".gitignore").read_text() == "*\n"
+    assert (tmp_path / ".tmp" / ".gitignore").read_text() == then
 
 
 @pytest.mark.parametrize("kind", ["link", "dangling", "directory"])
@@ -95,10 +74,6 @@ def test_a_place_that_is_taken_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / ".tmp").write_text("")
     with pytest.raises(RunError, match="cannot be made"):
         Responses(RunRecord(tmp_path, "r")).ensure_response_dir()
-
-
-def test_no_stale_file_is_no_error(responses: Responses) -> None:
-    assert responses.clear_stale_response(ANALYST, 1) is None
 
 
 def test_a_stale_file_is_moved_to_the_archive(responses: Responses) -> None:

@@ -2,7 +2,6 @@
 
 import shutil
 import stat
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -55,30 +54,22 @@ def test_the_record_is_private(tmp_path: Path) -> None:
     assert store.record.folder in found
 
 
-def removed_all(store: HeardStore) -> None:
-    shutil.rmtree(store.settings.wd / ".tmp")
-
-
-def removed_archive(store: HeardStore) -> None:
-    shutil.rmtree(store.record.archive)
-
-
-def removed_some(store: HeardStore) -> None:
-    (store.record.archive / JOURNAL).unlink()
-    (store.record.archive / "prompts" / "001-analyst.md").unlink()
-
-
-def emptied(store: HeardStore) -> None:
-    files.write(store.record.archive / JOURNAL, b"")
-    files.write(store.record.archive / "001-analyst.md", b"")
-
-
-@pytest.mark.parametrize("harm", [removed_all, removed_archive, removed_some, emptied])
-def test_what_is_deleted_of_the_copies_is_put_back(tmp_path: Path, harm: Callable[[HeardStore], None]) -> None:
+@pytest.mark.parametrize("harm", ["all removed", "archive removed", "some removed", "emptied"])
+def test_what_is_deleted_of_the_copies_is_put_back(tmp_path: Path, harm: str) -> None:
     store = begun(tmp_path)
     store.restore_deleted_files()
-    before, state = tree(store.record.archive), (tmp_path / STATE_FILE).read_bytes()
-    harm(store)
+    before, state, archive = tree(store.record.archive), (tmp_path / STATE_FILE).read_bytes(), store.record.archive
+    match harm:
+        case "all removed":
+            shutil.rmtree(tmp_path / ".tmp")
+        case "archive removed":
+            shutil.rmtree(archive)
+        case "some removed":
+            (archive / JOURNAL).unlink()
+            (archive / "prompts" / "001-analyst.md").unlink()
+        case "emptied":
+            files.write(archive / JOURNAL, b"")
+            files.write(archive / "001-analyst.md", b"")
     store.restore_deleted_files()
     assert tree(store.record.archive) == before
     found, wanted = load_state(tmp_path / STATE_FILE), load_state(store.record.state)

@@ -63,28 +63,18 @@ def test_cleanup_on_exit_ends_the_terminals_of_an_interrupted_run(project: Proje
     assert len(project.stub.of("POST", "/exit")) == 5
 
 
-def test_a_cleanup_that_hangs_keeps_nobody(project: Project) -> None:
+@pytest.mark.parametrize("again", [False, True])
+def test_a_cleanup_that_hangs_keeps_nobody_and_a_second_signal_ends_at_once(project: Project, again: bool) -> None:
     project.saved_run()
     project.stub.script[PROGRAMMER] = [Turn(None, work=60)]
     project.stub.faults["POST /exit"] = [Fault(500, after=60)] * 5
     process = project.start(CLEANUP_ON_EXIT="1")
     project.prompt_number(1)
     process.send_signal(signal.SIGINT)
-    assert finish(process).code == 130
-    assert project.state["last_error"]
-
-
-def test_a_second_signal_ends_at_once(project: Project) -> None:
-    """While the first one's cleanup hangs."""
-    project.saved_run()
-    project.stub.script[PROGRAMMER] = [Turn(None, work=60)]
-    project.stub.faults["POST /exit"] = [Fault(500, after=60)] * 5
-    process = project.start(CLEANUP_ON_EXIT="1")
-    project.prompt_number(1)
-    process.send_signal(signal.SIGINT)
-    until(lambda: len(project.stub.faulty) == 5, "the cleanup")
-    process.send_signal(signal.SIGTERM)
-    assert finish(process).code == 143
+    if again:
+        until(lambda: len(project.stub.faulty) == 5, "the cleanup")
+        process.send_signal(signal.SIGTERM)
+    assert finish(process).code == (143 if again else 130)
     assert project.state["last_error"] == "interrupted by SIGINT"
 
 

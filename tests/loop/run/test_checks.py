@@ -3,31 +3,15 @@
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
-from pathlib import Path
 from unittest import mock
 
 import pytest
 
 from quintet.roles import PROGRAMMER, TESTER
-from tests.stub.project import ONE_PASS, RETRY, Project, project_in, until
+from tests.stub.project import ONE_PASS, RETRY, Project, until
 from tests.stub.replies import PASS, PROGRAMMER_SUMMARY, TASK
 from tests.stub.server import Turn
-from tests.stub.simulated import KILLED, SimulatedProject, kill, simulated_project
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[SimulatedProject]:
-    with simulated_project(tmp_path) as made:
-        yield made
-
-
-@pytest.fixture
-def command(tmp_path: Path) -> Iterator[Project]:
-    """A project whose runs are processes."""
-    with project_in(tmp_path) as made:
-        yield made
-
+from tests.stub.simulated import KILLED, SimulatedProject, kill
 
 # -- after a PASS
 

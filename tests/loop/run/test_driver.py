@@ -6,14 +6,14 @@ import shutil
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, ROLES, TESTER
+from quintet.roles import ANALYST, PROGRAMMER, ROLES, TESTER
 from tests.stub.ordinary import without_root_powers
-from tests.stub.project import ONE_PASS, RETRY, Project, finish, project_in, turns, until
+from tests.stub.project import ONE_PASS, RETRY, Project, finish, turns, until
 from tests.stub.replies import ANALYST_SUMMARY, FAIL, PASS, PROGRAMMER_SUMMARY, TASK
 from tests.stub.server import Fault, Turn, serving
 from tests.stub.simulated import SimulatedProject, simulated_project
@@ -21,48 +21,7 @@ from tests.stub.simulated import SimulatedProject, simulated_project
 REVISE = "REVIEW_RESULT: REVISE\nREVIEW_NOTES:\n- the open point: name the file\n"
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[SimulatedProject]:
-    with simulated_project(tmp_path) as made:
-        yield made
-
-
-@pytest.fixture
-def command(tmp_path: Path) -> Iterator[Project]:
-    """A project whose runs are processes."""
-    with project_in(tmp_path) as made:
-        yield made
-
-
 # -- verdicts, limits, the user's own command
-
-
-def test_review_cycles_used_up_the_notes_travel_on(project: SimulatedProject) -> None:
-    project.stub.script[PEER_ANALYST] = turns(REVISE)
-    done = project.run(MAX_REVIEW_CYCLES="2")
-    assert done.code == 0
-    assert project.roles == ["analyst", "peer_analyst", "analyst", "peer_analyst", *RETRY]
-    assert "NOT APPROVED after 2 reviews" in done.out
-    assert "the open point: name the file" in project.stub.prompts[4][1]
-
-
-def test_the_notes_of_the_code_review_travel_to_the_tester(project: SimulatedProject) -> None:
-    project.stub.script[PEER_PROGRAMMER] = turns(REVISE)
-    assert project.run(MAX_REVIEW_CYCLES="1").code == 0
-    assert "the open point: name the file" in project.stub.prompts[4][1]
-
-
-def test_a_report_without_a_verdict_is_asked_for_once_more(project: SimulatedProject) -> None:
-    project.stub.script[TESTER] = turns("It looks good to me.", PASS)
-    assert project.run().code == 0
-    assert project.roles == [*ONE_PASS, "tester"]
-
-
-def test_no_verdict_twice_is_a_fail_with_the_first_reply_as_evidence(project: SimulatedProject) -> None:
-    project.stub.script[TESTER] = turns("RESULT: PASS|FAIL, who knows", "still no idea", PASS)
-    assert project.run().code == 0
-    assert project.roles == [*ONE_PASS, "tester", *RETRY]
-    assert "who knows" in project.stub.prompts[6][1]
 
 
 def test_no_second_answer_is_a_fail_too(project: SimulatedProject) -> None:
@@ -91,12 +50,6 @@ def test_verify_cmd_has_the_last_word(project: SimulatedProject) -> None:
     assert oct(kept.stat().st_mode & 0o777) == "0o600"
 
 
-def test_verify_cmd_is_not_run_after_a_fail(project: SimulatedProject) -> None:
-    project.stub.script[TESTER] = turns(FAIL)
-    assert project.run(MAX_ROUNDS="1", VERIFY_CMD="touch ran", RED_FIRST="off").code == 1
-    assert not (project.wd / "ran").exists()
-
-
 # -- waiting, from outside
 
 
@@ -109,21 +62,6 @@ def test_a_reminder_is_sent_and_answered(project: SimulatedProject) -> None:
     assert str(project.response_file(ANALYST)) in reminder
     assert len(reminder) < len(project.stub.prompts[0][1])
     assert "reminder 1" in done.out
-
-
-def test_permission_is_given_with_a_y(project: SimulatedProject) -> None:
-    project.stub.script[PROGRAMMER] = [Turn(PROGRAMMER_SUMMARY, asks=True)]
-    assert project.run(AUTO_ACCEPT_PERMISSIONS="1").code == 0
-    answers = [call for call in project.stub.of("POST", "/input") if call.params["message"] == "y"]
-    assert [call.path for call in answers] == ["/terminals/00000003/input"]
-
-
-def test_without_auto_accept_nobody_types_a_y(project: SimulatedProject) -> None:
-    project.stub.script[PROGRAMMER] = [Turn(PROGRAMMER_SUMMARY, asks=True)]
-    done = project.run(RESPONSE_TIMEOUT="3")
-    assert done.code == 1
-    assert done.out.count("asks for permission; answer it in terminal 00000003") == 1
-    assert not [call for call in project.stub.of("POST", "/input") if call.params["message"] == "y"]
 
 
 def test_a_prompt_too_long_for_a_query_string_arrives_whole(project: SimulatedProject) -> None:
@@ -146,28 +84,6 @@ def test_a_prompt_too_long_for_a_query_string_arrives_whole(project: SimulatedPr
 
 
 # -- faults of the server in the middle of a run
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [
-        Fault(500),
-        Fault(503),
-        Fault(0),
-        Fault(200, body=b'{"status": "id'),
-        Fault(502, body=b"<html>bad gateway</html>"),
-    ],
-    ids=["500", "503", "dropped", "half", "html"],
-)
-def test_a_status_request_that_fails_stops_nothing(project: SimulatedProject, fault: Fault) -> None:
-    def break_it(role: object, *_: object) -> None:
-        project.stub.faults["GET /00000003"] = [fault] * 3 if role is PROGRAMMER else []
-
-    project.stub.on_prompt = break_it
-    done = project.run()
-    assert done.code == 0, done.text
-    assert done.out.count("asking again") == 1
-    assert project.roles == ONE_PASS
 
 
 def test_a_server_that_restarts_stops_nothing(command: Project) -> None:
@@ -211,11 +127,6 @@ def test_a_prompt_that_is_refused_is_sent_by_the_next_start(project: SimulatedPr
     assert project.roles == RETRY
 
 
-def test_a_server_without_health_is_somebody_elses(project: SimulatedProject) -> None:
-    project.stub.faults["GET /health"] = [Fault(404)]
-    assert project.run().code == 0
-
-
 def test_cleanup_after_an_error_goes_on_with_new_terminals(project: SimulatedProject) -> None:
     """What CLEANUP_ON_EXIT has ended is not resumed into: the same step goes to new terminals."""
     project.stub.script[PROGRAMMER] = [Turn(PROGRAMMER_SUMMARY, then="error")]
@@ -248,29 +159,6 @@ def test_an_address_that_is_no_terminal_server(project: SimulatedProject, body: 
     assert len(done.err.splitlines()) == 1
 
 
-def test_agents_that_take_their_time_to_start_are_waited_for(project: SimulatedProject) -> None:
-    project.stub.first_status = "processing"
-    asked: list[int] = []
-
-    def become_idle() -> None:
-        asked.append(len(project.stub.of("POST", "/input")))
-        for terminal in project.stub.terminals.values():
-            terminal.status = "idle"
-
-    project.clock.after(20.0, become_idle)
-    assert project.run().code == 0
-    assert asked == [0]
-
-
-def test_an_agent_that_does_not_start_ends_them_all(project: SimulatedProject) -> None:
-    project.stub.first_status = "processing"
-    project.clock.after(20.0, lambda: setattr(project.stub.terminals["00000002"], "status", "error"))
-    done = project.run()
-    assert done.code == 1
-    assert "peer_analyst" in done.err
-    assert len(project.stub.of("POST", "/exit")) == 5
-
-
 # -- the working directory
 
 
@@ -281,12 +169,6 @@ def test_any_name_of_a_directory_will_do(tmp_path: Path, name: str) -> None:
         assert done.code == 0, done.text
         assert project.roles == ONE_PASS
         assert project.state["wd"] == str(project.wd)
-
-
-def test_a_relative_directory_is_made_absolute(project: SimulatedProject) -> None:
-    assert project.run(cwd=project.wd.parent, WD="project").code == 0
-    assert project.stub.of("POST", "/sessions")[0].params["working_directory"] == str(project.wd)
-    assert all(str(project.wd) in text for _, text in project.stub.prompts)
 
 
 def delete_then_write(project: SimulatedProject, delete: Callable[[], None]) -> None:
@@ -365,12 +247,6 @@ def test_the_state_is_up_to_date_while_an_agent_has_its_turn(project: SimulatedP
     assert {state["final_status"] for state in seen} == {"RUNNING"}
 
 
-def test_no_state_of_a_crash_is_left_lying_about(project: SimulatedProject) -> None:
-    assert project.run().code == 0
-    assert not list((project.wd / ".tmp").glob("*.tmp"))
-    assert not list((project.wd / ".tmp").glob(".*.tmp"))
-
-
 @pytest.mark.parametrize("mode", [0o555, 0o333])
 def test_a_directory_that_cannot_be_written_or_read(command: Project, mode: int) -> None:
     command.wd.chmod(mode)
@@ -383,15 +259,6 @@ def test_a_directory_that_cannot_be_written_or_read(command: Project, mode: int)
     assert str(command.wd) in done.err
     assert len(done.err.splitlines()) == 1
     assert command.stub.calls == []
-
-
-def test_a_state_file_that_cannot_be_read_for_lack_of_permission(command: Project) -> None:
-    command.saved_run()
-    command.state_file.chmod(0)
-    done = command.run(prefix=without_root_powers())
-    assert done.code == 0, done.text
-    assert "Permission denied" in done.out
-    assert (command.state_file.parent / "quintet-state.json.unreadable-1").exists()
 
 
 def test_a_state_that_can_no_longer_be_written_is_one_line(command: Project) -> None:
@@ -468,11 +335,3 @@ def test_no_commit_after_a_fail_and_no_warning_in_a_clean_tree(project: Simulate
     assert done.code == 1
     assert "uncommitted" not in done.out
     assert git(project, "rev-list", "--count", "HEAD") == "1"
-
-
-def test_post_processing_that_fails_does_not_change_the_exit_code(project: SimulatedProject) -> None:
-    done = project.run(POST_GIT_COMMIT="1", POST_OPENSPEC_ARCHIVE="1", CLEANUP_ON_EXIT="1")
-    assert done.code == 0
-    assert "not in a git repository" in done.out
-    assert "no active change" in done.out
-    assert project.state["final_status"] == "PASS"

@@ -2,8 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
@@ -11,13 +10,7 @@ from quintet.roles import TESTER
 from tests.stub.project import ONE_PASS
 from tests.stub.replies import PASS, TASK
 from tests.stub.server import Turn
-from tests.stub.simulated import SimulatedProject, simulated_project
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[SimulatedProject]:
-    with simulated_project(tmp_path) as made:
-        yield made
+from tests.stub.simulated import SimulatedProject
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import json
 import shutil
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +10,7 @@ import pytest
 
 from quintet.config.load import Kept, load_settings, settings_as_json, settings_to_keep
 from tests.stub.project import ONE_PASS
-from tests.stub.simulated import SimulatedProject, simulated_project
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[SimulatedProject]:
-    with simulated_project(tmp_path) as made:
-        yield made
+from tests.stub.simulated import SimulatedProject
 
 
 def configure(project: SimulatedProject, **values: object) -> None:

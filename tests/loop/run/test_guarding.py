@@ -85,21 +85,6 @@ def test_a_tester_that_mends_the_code_is_asked_again_and_its_edit_is_gone(projec
     assert project.state["undone"] == {}
 
 
-def test_a_tester_that_does_it_twice_fails(project: SimulatedProject) -> None:
-    project.stub.script[TESTER] = acting(PASS, edit(project))
-    assert project.run(MAX_ROUNDS="1").code == 1
-    assert tree(project)["main.c"] == CODE
-    assert len(project.events("guard_violation")) == 2
-    assert project.events("test_judged")[-1]["verdict"] == "FAIL"
-
-
-def test_a_reviewers_edit_is_undone_and_its_approval_does_not_count(project: SimulatedProject) -> None:
-    project.stub.script[PEER_PROGRAMMER] = acting(SMOOTH[PEER_PROGRAMMER][0], edit(project), nothing)
-    assert project.run().code == 0
-    assert project.roles == [*ONE_PASS[:4], "peer_programmer", "tester"]
-    assert tree(project)["main.c"] == CODE
-
-
 def test_new_files_of_a_tester_go_and_its_verdict_stands(project: SimulatedProject) -> None:
     project.stub.script[TESTER] = acting(PASS, edit(project, "out.txt"))
     assert project.run().code == 0
@@ -257,13 +242,6 @@ def test_what_changes_between_two_turns_counts_as_done_in_the_second(project: Si
     assert tree(project)["main.c"] == "mended\n", "what the programmer has done stays"
     event = project.events("guard_violation")[0]
     assert (event["role"], paths(event)) == ("peer_programmer", ["changed main.c"])
-
-
-def test_after_an_undo_the_next_turn_begins_with_what_was_put_back(project: SimulatedProject) -> None:
-    project.stub.script[TESTER] = acting(PASS, edit(project), nothing)
-    assert project.run().code == 0
-    assert tree(project)["main.c"] == CODE
-    assert len(project.events("guard_violation")) == 1, "nobody is told of the undo"
 
 
 def test_a_new_ignore_rule_of_the_programmer_holds_in_the_next_turn(project: SimulatedProject) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,9 +11,9 @@ from quintet.loop.decide.gate import Verdict
 from quintet.loop.record.responses import EXCERPT, LONGEST_REPLY, blocks
 from quintet.roles import PEER_PROGRAMMER, PROGRAMMER, TESTER
 from tests.loop.runs import approval
-from tests.stub.project import Project, project_in
+from tests.stub.project import Project
 from tests.stub.server import Turn
-from tests.stub.simulated import SimulatedProject, simulated_project
+from tests.stub.simulated import SimulatedProject
 
 LOG = b"one of the many lines of a log\n"
 MEGABYTE = 1_000_000
@@ -24,19 +23,6 @@ code = subprocess.call(sys.argv[2:])
 pathlib.Path(sys.argv[1]).write_text(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))
 sys.exit(code)
 """
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[SimulatedProject]:
-    with simulated_project(tmp_path) as made:
-        yield made
-
-
-@pytest.fixture
-def command(tmp_path: Path) -> Iterator[Project]:
-    """A project whose runs are processes."""
-    with project_in(tmp_path) as made:
-        yield made
 
 
 def long_turn(project: Project, first: bytes, last: bytes, megabytes: int, line: bytes = LOG) -> Turn:

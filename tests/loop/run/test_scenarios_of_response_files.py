@@ -1,23 +1,14 @@
 """Scenarios of the seeds about response files: the real command against a scripted server."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from quintet.roles import ANALYST, PEER_ANALYST, PEER_PROGRAMMER, PROGRAMMER, ROLES, TESTER
 from tests.stub.project import ONE_PASS
 from tests.stub.replies import ANALYST_SUMMARY, SMOOTH
 from tests.stub.server import Turn, response_path
-from tests.stub.simulated import SimulatedProject, simulated_project
+from tests.stub.simulated import SimulatedProject
 
 QUICK_GIVING_UP = {"IDLE_GRACE_SECONDS": "0.2", "MAX_FILE_REMINDERS": "0"}
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[SimulatedProject]:
-    with simulated_project(tmp_path) as made:
-        yield made
 
 
 @pytest.mark.scenario("000", "Each role resolves to the correct file")
@@ -97,48 +88,6 @@ def test_agent_ignores_file_instruction_but_terminal_finishes_strict_mode(projec
     assert project.stub.of("GET", "/output") == []
     assert project.state["final_status"] == "RUNNING"
     assert "no response file" in project.state["last_error"]
-
-
-@pytest.mark.scenario("000", "Terminal enters error state")
-@pytest.mark.scenario("003", "Terminal enters error state")
-def test_terminal_enters_error_state(project: SimulatedProject) -> None:
-    project.stub.script[PROGRAMMER] = [Turn("its last words", then="error")]
-    done = project.run()
-    assert done.code == 1
-    assert "programmer" in done.err
-    assert "Traceback" not in done.err
-    assert project.state["current_phase"] == "programmer"
-    assert project.state["outputs"]["programmer"] == ""
-    assert project.state["last_error"]
-
-
-@pytest.mark.scenario("000", "Timeout with terminal still processing")
-@pytest.mark.scenario("003", "Timeout with terminal still processing")
-def test_timeout_with_terminal_still_processing(project: SimulatedProject) -> None:
-    project.stub.script[TESTER] = [Turn(None, work=60)]
-    done = project.run(RESPONSE_TIMEOUT="2")
-    assert done.code == 1
-    assert "within 2 s" in done.err
-    assert "processing" in done.err
-    assert project.state["final_status"] == "RUNNING"
-
-
-@pytest.mark.scenario("000", "Analyst prompt includes file instruction")
-def test_analyst_prompt_includes_file_instruction(project: SimulatedProject) -> None:
-    assert project.run(WD=".").code == 0
-    role, text = project.stub.prompts[0]
-    assert role is ANALYST
-    block = text[text.index("RESPONSE FILE INSTRUCTION") :]
-    assert str(project.response_file(ANALYST)) in block
-    assert project.response_file(ANALYST).is_absolute()
-
-
-@pytest.mark.scenario("000", "All five agent roles have file instructions")
-def test_all_five_agent_roles_have_file_instructions(project: SimulatedProject) -> None:
-    assert project.run().code == 0
-    assert [role for role, _ in project.stub.prompts] == list(ROLES)
-    for role, text in project.stub.prompts:
-        assert str(project.response_file(role)) in text[text.index("RESPONSE FILE INSTRUCTION") :]
 
 
 @pytest.mark.scenario("000", "Normal send-and-wait flow")
