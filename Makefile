@@ -123,4 +123,4 @@ screenshots: $(READY) tmux chromium ## make the pictures in docs/images
 	$(BIN)/python tools/record_terminal.py
 
 clean: ## remove what the targets made
-	rm -rf $(VENV) .e2e dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .e2e dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .schemathesis

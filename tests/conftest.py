@@ -3,7 +3,6 @@
 import gc
 import itertools
 import os
-import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
@@ -22,7 +21,7 @@ hypothesis_settings.register_profile("test", max_examples=15, deadline=None)
 hypothesis_settings.register_profile("fuzz", max_examples=500, deadline=None)
 hypothesis_settings.load_profile("test")
 
-HERMETIC: Final = hermetic.enter()  # before any test module is imported, because some look at the environment then
+hermetic.enter()  # before any test module is imported, because some look at the environment then
 MEMORY: Final = Path("/dev/shm")
 """a file system without a disk, where there is one: to make and remove thousands of folders on a disk takes seconds"""
 
@@ -51,10 +50,6 @@ def state_directories() -> Iterator[Iterator[Path]]:
 def state_directory(state_directories: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no test write into the user's own state directory."""
     monkeypatch.setenv("XDG_STATE_HOME", str(next(state_directories)))
-
-
-def pytest_unconfigure() -> None:
-    shutil.rmtree(HERMETIC, ignore_errors=True)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -4,6 +4,7 @@ Nothing else of the machine decides how a test ends: neither an agent CLI or `gh
 user's git and tmux configuration, nor the umask.
 """
 
+import atexit
 import json
 import os
 import shutil
@@ -21,12 +22,16 @@ tmux touch tput tr true truncate umount uname wc which xargs yes
 """
 _KEPT: Final = ("CI", "TMPDIR", "USER", "LOGNAME")
 _KEPT_BEGINNINGS: Final = ("COVERAGE_", "PYTEST_", "HYPOTHESIS_")
+_LONG: Final = 30
+"""characters of a folder for temporary files, above which the paths of sockets in it may be too long"""
 _MACHINE: Final = "QUINTET_TESTS_MACHINE"
 
 
-def enter() -> Path:
-    """Replace the environment of this process; return the folder that holds the new home, to be removed at the end."""
+def enter() -> None:
+    """Replace the environment of this process until it ends."""
     machine = machine_environment()
+    if len(tempfile.gettempdir()) > _LONG:
+        tempfile.tempdir = machine["TMPDIR"] = "/tmp"
     root = Path(tempfile.mkdtemp(prefix="q-"))
     root.chmod(0o755)  # some tests run a program as another user
     shelf, home = root / "bin", root / "home"
@@ -38,6 +43,9 @@ def enter() -> Path:
             (shelf / name).symlink_to(found)
     (shelf / "python3").symlink_to(Path(sys.executable).resolve())  # without the packages of the tests
     kept = {name: text for name, text in machine.items() if name in _KEPT or name.startswith(_KEPT_BEGINNINGS)}
+    kept_machine = root / "machine.json"  # a file: the user's variables are nothing for the programs of tests
+    kept_machine.touch(0o600)
+    kept_machine.write_text(json.dumps(machine), encoding="utf-8")
     os.environ.clear()
     os.environ.update(kept)
     os.environ |= {
@@ -47,10 +55,15 @@ def enter() -> Path:
         "TZ": "UTC",
         "SHELL": "/bin/sh",
         "GIT_CONFIG_NOSYSTEM": "1",
-        _MACHINE: json.dumps(machine),
+        _MACHINE: str(kept_machine),
     }
     time.tzset()
-    return root
+    atexit.register(_remove, root, os.getpid())
+
+
+def _remove(root: Path, of: int) -> None:
+    if os.getpid() == of:  # not a process that was forked from it
+        shutil.rmtree(root, ignore_errors=True)
 
 
 def find_on_machine(*names: str) -> str | None:
@@ -61,5 +74,5 @@ def find_on_machine(*names: str) -> str | None:
 
 def machine_environment() -> dict[str, str]:
     """Return the environment that the tests were started in, for those that install something real."""
-    known = os.environ.get(_MACHINE)  # of the process that started this one
-    return json.loads(known) if known else dict(os.environ)
+    known = os.environ.get(_MACHINE)  # by the process that started this one
+    return json.loads(Path(known).read_text(encoding="utf-8")) if known else dict(os.environ)

@@ -8,12 +8,14 @@ from typing import Final
 
 from harness.batches.plan import POSTGRESQL, SQLITE, plan_for
 from harness.batches.run import BatchOutcome, carry_out
+from tests import hermetic
 
 NUMBERS: Final = {POSTGRESQL: 30, SQLITE: 10}
 
 
 def main() -> int:
     """Run what was asked for; the exit code says whether everything held."""
+    hermetic.enter()
     parser = argparse.ArgumentParser(prog="python -m harness.batches", description=__doc__)
     parser.add_argument("--database", choices=(POSTGRESQL, SQLITE), help="only this one; both where it is left out")
     parser.add_argument("--batches", type=int, metavar="N", help="30 with PostgreSQL and 10 with SQLite by default")

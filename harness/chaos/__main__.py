@@ -14,6 +14,7 @@ from harness.chaos.sim import plan as sim_plan
 from harness.chaos.sim.found import FOUND
 from harness.chaos.sim.run import simulate
 from harness.chaos.table import table
+from tests import hermetic
 
 SIMULATED = 5000
 REAL = real_plan.ENOUGH
@@ -41,6 +42,7 @@ def real(seed: int) -> Outcome:
 
 def main() -> int:
     """Run what was asked for; the exit code says whether everything held."""
+    hermetic.enter()
     parser = argparse.ArgumentParser(prog="python -m harness.chaos", description=__doc__)
     parser.add_argument("--simulated", type=int, nargs="?", const=SIMULATED, metavar="RUNS")
     parser.add_argument("--real", type=int, nargs="?", const=REAL, metavar="RUNS")

@@ -10,11 +10,13 @@ from collections import defaultdict
 from harness.fuzz import agents, files, journals, records, requests, screens, words
 from harness.fuzz.growth import measure_growth
 from harness.fuzz.properties import ALL, Hangs, Property
+from tests import hermetic
 
 SOURCES = (agents, files, journals, records, requests, screens, words)
 
 
 def main() -> None:
+    hermetic.enter()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--examples", type=int, default=2000, help="of each property")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**9), help="repeats a run")

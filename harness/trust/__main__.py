@@ -10,6 +10,7 @@ from harness.trust.cheats import CHEATS, Cheat
 from harness.trust.honest import HONEST, Honest
 from harness.trust.page import write_page
 from harness.trust.trial import faults_of
+from tests import hermetic
 
 SIDE_BY_SIDE = 4
 """runs at once: most of their time they wait"""
@@ -17,6 +18,7 @@ SIDE_BY_SIDE = 4
 
 def main() -> int:
     """Try what was asked for; the exit code says whether all went as the table says."""
+    hermetic.enter()
     parser = argparse.ArgumentParser(prog="python -m harness.trust", description=__doc__)
     parser.add_argument("words", nargs="*", help="only rows whose name contains one of these")
     parser.add_argument("--write", action="store_true", help="only write the table into docs/trust.md")

@@ -15,7 +15,9 @@ from typing import Any
 
 import pytest
 
+from quintet import git
 from quintet.cli import demo as module
+from quintet.demo import prepare
 from quintet.execute import Result
 from quintet.loop.decide.state import Status
 from tests.stub.preloaded import start
@@ -134,3 +136,19 @@ def test_the_terminals_end_with_the_demo_unless_they_are_kept(
     (options,) = given
     assert (options["cleanup_on_exit"], options["env"]) == (not keep, {})
     assert (" stop --session s1" in capsys.readouterr().out) is keep
+
+
+def test_the_users_git_settings_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "hooks").mkdir()
+    hook = tmp_path / "hooks" / "pre-commit"
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    (tmp_path / "ignored").write_text("*.sh\n*.json\n")
+    (tmp_path / "gitconfig").write_text(
+        f"[commit]\ngpgSign = true\n[gpg]\nprogram = false\n"
+        f"[core]\nhooksPath = {tmp_path}/hooks\nautocrlf = true\nexcludesFile = {tmp_path}/ignored\n"
+    )
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    project = prepare(tmp_path / "demo") / "project"
+    assert {"check.sh", "quintet.json"} <= {*git.run(project, "ls-files").text.splitlines()}
+    assert git.run(project, "status", "--porcelain", "--ignored").text == ""

@@ -7,6 +7,7 @@ started alone fetches what it needs.
 import fcntl
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import sys
@@ -70,7 +71,7 @@ def ensure_qwen(version: str = "0.24.4", node: str = "22.23.3") -> Path:
     if not program.exists():
         program.parent.mkdir(exist_ok=True)
         started = program.with_suffix(f".{os.getpid()}")
-        started.write_text(f'#!/bin/sh\nexec {own_node} {script} "$@"\n')
+        started.write_text(f'#!/bin/sh\nexec {shlex.quote(str(own_node))} {shlex.quote(str(script))} "$@"\n')
         started.chmod(0o755)
         started.rename(program)
     return program

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.hermetic import find_on_machine
+
 SECONDS = 60
 
 
@@ -41,7 +43,7 @@ class Postgres:
 
 
 def _program(name: str) -> str:
-    found = shutil.which(name) or next(iter(sorted(map(str, Path("/usr/lib/postgresql").glob(f"*/bin/{name}")))), "")
+    found = find_on_machine(name) or next(iter(sorted(map(str, Path("/usr/lib/postgresql").glob(f"*/bin/{name}")))), "")
     assert found, f"{name} is not installed: apt-get install postgresql"
     return found
 

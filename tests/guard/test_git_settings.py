@@ -25,6 +25,18 @@ def test_an_undo_is_exact_if_git_converts_line_ends(project: Project, name: str)
     assert state(project) == was
 
 
+def test_an_undo_is_whole_while_another_git_holds_the_index(project: Project) -> None:
+    project.take()
+    project.git("checkout", "--quiet", "HEAD", "--", ".")  # notes other sizes in the index
+    lock = project.write(".git/index.lock", "")
+    bytes_before = (project.tree / ".git/index").read_bytes()
+
+    assert project.undo().failed == {}
+    assert (project.tree / "run.sh").read_bytes() == b"#!/bin/sh\n"
+    assert (project.tree / ".git/index").read_bytes() == bytes_before
+    lock.unlink()
+
+
 def test_an_undo_keeps_the_flags_of_the_index(project: Project) -> None:
     project.git("update-index", "--assume-unchanged", "run.sh")
     project.write("intended.txt", "")

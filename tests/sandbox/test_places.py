@@ -144,9 +144,13 @@ def test_programs_below_the_folder_for_temporary_files_can_be_started(machine: M
         tools = Path(name)
         (tools / "agent" / "bin").mkdir(parents=True)
         (tools / "plain").mkdir()
-        machine.env["PATH"] = f"{tools}/agent/bin:{tools}/plain:relative:{tools}/missing:/usr/bin"
+        machine.tree = tools / "project"
+        (machine.tree / ".venv" / "bin").mkdir(parents=True)
+        folders = ("agent/bin", "plain", "missing", "project/.venv/bin")
+        machine.env["PATH"] = ":".join(["relative", "/usr/bin", *(f"{tools}/{folder}" for folder in folders)])
         shown = machine.access()
         assert shown[tools / "agent"] is Access.READ  # where the libraries of its programs are
         assert shown[tools / "plain"] is Access.READ
         assert tools not in shown
         assert tools / "missing" not in shown
+        assert machine.of(machine.tree / ".venv") is Access.WRITE

@@ -15,8 +15,14 @@ from quintet.roles import ROLES
 
 SCENARIO_FILE = "scenario.json"
 TASK_FILE = "task.md"
-_GIT_SETTINGS = (("commit.gpgSign", "false"), ("core.hooksPath", "/dev/null"), ("core.autocrlf", "false"))
-"""in place of the user's, which may ask for a key, refuse a commit message or change line ends"""
+_GIT_SETTINGS = (
+    ("commit.gpgSign", "false"),
+    ("core.hooksPath", "/dev/null"),
+    ("core.autocrlf", "false"),
+    ("core.excludesFile", "/dev/null"),
+    ("core.attributesFile", "/dev/null"),
+)
+"""in place of the user's, which may ask for a key, refuse a commit message, change line ends or leave files out"""
 
 
 def prepare(folder: Path | None) -> Path:

@@ -385,7 +385,13 @@ def _engine(url: str) -> sa.Engine:
 def _define_unixepoch(connection: Any, _record: object) -> None:
     """Give an older SQLite the function that the engine uses on Python 3.12 and later, whatever the version is."""
     if isinstance(connection, sqlite3.Connection) and sqlite3.sqlite_version_info < _SUBSECONDS_SINCE:
-        connection.create_function("unixepoch", 1, lambda _modifier: round(time.time(), 3))
+        connection.execute("PRAGMA trusted_schema = ON")  # the engine's tables use it in their defaults
+        connection.create_function("unixepoch", 1, _unixepoch)
+
+
+def _unixepoch(modifier: str) -> float | None:
+    """Return the time for `subsec`, the one form that the engine uses; None, as SQLite does, for any other."""
+    return round(time.time(), 3) if modifier == "subsec" else None
 
 
 sa.event.listen(sa.Engine, "connect", _define_unixepoch)  # all engines: DBOS makes its own

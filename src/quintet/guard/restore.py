@@ -87,7 +87,7 @@ class Restoring:
             self._index()
         self._git_files(change for change in own if change.name == STASH_LOG)  # git wrote to it with the ref
         self._files()
-        with self._noting("index"):
+        with suppress(GitError):  # another git holds the index: it only shows files as changed that are not
             self._forget_sizes()
 
     def written_again(self) -> bool:
@@ -183,8 +183,8 @@ class Restoring:
         An agent's git may have noted another size for the same content (`core.autocrlf`), and a file whose size differs
         is a changed one to git, without a second look.
         """
-        if _same(self._now(self._place.git_dir, "index"), self._plan.index):
-            return  # the sizes are those of the snapshot
+        if "index" in self.failed or _same(self._now(self._place.git_dir, "index"), self._plan.index):
+            return  # the second: the sizes are those of the snapshot
         names = {
             posixpath.normpath(self._place.prefix + change.name)
             for change in self._plan.of(Area.FILE)
@@ -195,7 +195,6 @@ class Restoring:
         now = staged_entries(repository.staged(self._place, self._deadline))
         rows = [f"{now[path][2:]}\t{path}" for path in names & now.keys() if _is_plain(now[path])]
         if rows:
-            self._wait_for_lock()
             self._write_index(rows)
 
     def _write_index(self, rows: Iterable[str]) -> None:

@@ -80,7 +80,7 @@ class SandboxPlaces:
         hidden = (*SECRETS, *BROWSERS, *OTHER_AGENTS, *WAYS_OUT, env.get("SSH_AUTH_SOCK", ""), *self.foreign)
         return [
             *_mounts(["~"], Access.READ, home, self.tree),  # where it is in the folder for temporary files
-            *_mounts(_program_folders(env), Access.READ, home, self.tree),
+            *_mounts(_program_folders(env, real(self.tree)), Access.READ, home, self.tree),
             *_mounts(caches, Access.WRITE, home, self.tree),
             *_mounts(hidden, Access.HIDDEN, home, self.tree),
             *_mounts([env.get("XDG_RUNTIME_DIR", "")], Access.FRESH, home, self.tree),
@@ -102,13 +102,15 @@ def real(path: Path) -> Path:
     return Path(os.path.realpath(path))  # unlike resolve(), no RuntimeError where links go in a circle
 
 
-def _program_folders(env: Mapping[str, str]) -> list[str]:
+def _program_folders(env: Mapping[str, str], tree: Path) -> list[str]:
     """List the folders with programs, Quintet's own and those on the PATH, that the sandbox's `/tmp` would cover."""
+    covered = [real(place) for place in _TEMPORARY]
     own = (Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[2])
     on_path = (real(Path(entry)) for entry in env.get("PATH", "").split(os.pathsep) if entry.startswith("/"))
-    around = (entry.parent if entry.name in _BIN else entry for entry in on_path)  # with the libraries of its programs
-    folders = map(real, (*own, *around))
-    return [str(path) for path in folders if any(real(place) in path.parents for place in _TEMPORARY)]
+    # with the libraries of its programs, which are beside `bin`
+    around = (entry.parent if entry.name in _BIN and entry.parent not in covered else entry for entry in on_path)
+    folders = [path for path in map(real, (*own, *around)) if any(place in path.parents for place in covered)]
+    return [str(path) for path in folders if tree not in (path, *path.parents)]  # the tree's own stay writable
 
 
 def _mounts(paths: Iterable[str], access: Access, home: Path, tree: Path) -> Iterator[Mount]:
