@@ -49,7 +49,7 @@ check: $(READY) ## types and style
 	$(BIN)/mypy
 
 # One process without plugins: they take seconds to load, and a second process takes more than it saves.
-unit: $(READY) ## the fast lane, in under 20 seconds: what needs no process, socket or tmux
+unit: $(READY) ## the fast lane, in under 15 seconds: what needs no process, socket or tmux
 	PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 $(BIN)/pytest -q --unit
 
 test: $(READY) tmux bubblewrap ## types, style and all tests but those of `make wheel-test`, `make browser` and `make e2e`
