@@ -56,7 +56,7 @@ test: $(READY) tmux bubblewrap ## types, style and all tests but those of `make 
 	@$(MAKE) --no-print-directory --jobs=2 check pytest  # side by side: pytest waits for processes now and then
 
 pytest: $(READY)
-	$(BIN)/pytest -q -n 4 --dist worksteal  # more workers than cores, because many tests wait for processes
+	$(BIN)/pytest -q -n 6 --dist worksteal  # more workers than cores, because many tests wait for processes
 
 test-anywhere: ## make demo and make test below /tmp, as another user, with a hostile configuration
 	tools/test-anywhere
