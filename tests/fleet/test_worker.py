@@ -94,6 +94,7 @@ def test_a_worker_takes_no_task_once_the_budget_of_the_day_is_used_up(
     assert desk.said == [f"It takes no task at present: {used_up}."]
     assert queue.listed()[task]["reason"] == f"waits for desk: {used_up}"
     assert queue.task(task).place == WAITING
+    desk.process._database.close()
 
 
 def test_a_drained_worker_keeps_its_task_and_takes_no_other_even_after_a_restart(queue: Fleet) -> None:
@@ -131,6 +132,7 @@ def test_a_worker_on_which_two_tasks_could_not_go_on_leaves_the_others_in_the_qu
     reason = "waits for desk: the last 2 tasks could not go on here; it takes the next one at "
     assert queue.listed()[tasks[2]]["reason"].startswith(reason)
     assert given(queue) == []
+    desk.process._database.close()
 
 
 def test_the_second_signal_ends_slots_that_do_not_stop(queue: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
