@@ -1,5 +1,6 @@
 """Single turns of the real agents that speak the Agent Client Protocol: each is read right, and nothing is lost."""
 
+import json
 import time
 from collections.abc import Iterator
 from datetime import datetime
@@ -110,3 +111,15 @@ def test_words_in_an_answer_mislead_nobody(agent: Desk) -> None:
 def test_an_interrupted_turn_is_over(agent: Desk) -> None:
     assert "interrupted" in agent.interrupt()["reason"]
     assert agent.order({"text": "Back."}).answer == "Back."
+
+
+def test_a_gemini_that_starts_later_leaves_the_conversations_of_the_others_loadable() -> None:
+    """It deletes the files of conversations without a prompt; what is recorded after that has no beginning."""
+    with desk(Cast(acp=("gemini_cli",))) as agent:
+        first = agent.open()["id"]
+        agent.open()
+        agent.terminal = first
+        agent.order({"text": "At your service."})
+        files = (agent.rig.home / ".gemini" / "tmp").rglob("session-*.jsonl")
+        (recorded,) = (text for file in files if "At your service." in (text := file.read_text()))
+        assert "sessionId" in json.loads(recorded.splitlines()[0])

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from quintet.providers.acp.conversation import SERVER, START_SECONDS, Conversation, HostEnds
+from quintet.providers.acp.conversation import PERSON, SERVER, START_SECONDS, Conversation, HostEnds
 from quintet.providers.acp.host_settings import RECORD, HostSettings
+from quintet.providers.acp.launch import find_conversation
 from quintet.providers.acp.record_writer import RecordWriter
 from quintet.providers.acp.view import HostPane
 from quintet.providers.turn_events import read_events, read_turn
@@ -127,6 +128,28 @@ def test_gemini_is_asked_to_load_only_after_the_minute_in_which_the_conversation
     assert talk.methods == ["initialize", "session/load"]
     talk.answer()
     assert talk.conversation.at_rest
+
+
+def test_gemini_begins_its_conversation_again_with_the_first_prompt(tmp_path: Path) -> None:
+    talk = Talk(tmp_path, begins_at_prompt=True).open()
+    talk.wait(10.0)
+    talk.conversation.prompt("x", SERVER)
+    talk.conversation.prompt("typed meanwhile", PERSON)
+    assert talk.methods[2:] == ["session/new"]
+    talk.answer(sessionId="t")
+    assert talk.methods[3:] == ["session/prompt"]
+    assert talk.sent[-1]["params"]["sessionId"] == "t"
+    assert find_conversation(talk.path) == ("t", NOON + 10.0)
+    talk.answer(stopReason="end_turn")
+    assert talk.methods[3:] == ["session/prompt"] * 2, "from the second prompt on there is nothing to begin"
+
+
+def test_a_conversation_that_was_loaded_does_not_begin_again(tmp_path: Path) -> None:
+    talk = Talk(tmp_path, session="old", begins_at_prompt=True)
+    talk.answer(protocolVersion=1, agentCapabilities={"loadSession": True})
+    talk.answer()
+    talk.conversation.prompt("x", SERVER)
+    assert talk.methods[1:] == ["session/load", "session/prompt"]
 
 
 def test_a_load_in_a_later_minute_waits_for_nothing(tmp_path: Path) -> None:

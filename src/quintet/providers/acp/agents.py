@@ -52,6 +52,7 @@ class AcpAgent(Registration):
     usage: UsageRule = UsageRule.TURN
     error_prefix: str = ""
     note_prefix: str = ""
+    begins_at_prompt: bool = False
     load_in_next_minute: bool = False
     loads_once: bool = False
     """a conversation that was loaded before cannot be loaded again; the try would destroy it"""
@@ -86,6 +87,7 @@ GEMINI: Final = AcpAgent(
     model_argument="-m",
     model_by=ModelBy.PROGRAM,
     usage=UsageRule.QUOTA,
+    begins_at_prompt=True,
     load_in_next_minute=True,
     loads_once=True,
     keys=("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"),

@@ -7,7 +7,16 @@ from typing import Any, Final
 
 from quintet.providers.acp import json_rpc, permissions
 from quintet.providers.acp.host_settings import HostSettings
-from quintet.providers.acp.opening import AcpSession, Call, Opening, OpeningFailed, PauseUntil, Warn, open_session
+from quintet.providers.acp.opening import (
+    AcpSession,
+    Call,
+    Opening,
+    OpeningFailed,
+    PauseUntil,
+    Warn,
+    begin_again,
+    open_session,
+)
 from quintet.providers.acp.permissions import Option, Permission
 from quintet.providers.acp.record_writer import RecordWriter
 from quintet.providers.acp.turn import (
@@ -62,6 +71,8 @@ class Conversation:
         """permissions that a person has to answer"""
         self._calls = json_rpc.Calls()
         self._opening: Opening | None = None
+        self._first_prompt: tuple[str, str] | None = None
+        """what waits for a conversation that begins with it, and who has sent it"""
         self._waits_for = ""
         self._paused_until: float | None = None
         self._heard = 0.0
@@ -113,8 +124,10 @@ class Conversation:
 
     def _opened(self, session: AcpSession) -> None:
         self.session, self._tell_role = session, session.tell_role
-        now = self.clock()
-        self.record.session(session, now)
+        self.record.session(session, self.clock())
+        if self._first_prompt is not None:
+            self._begin_turn(session, *self._first_prompt)
+            return
         model = f" · model {self.settings.model}" if self.settings.model else ""
         mode = f" · mode {self.settings.mode}" if self.settings.mode else ""
         self.pane.dim(f"{session.agent}{model}{mode}")
@@ -214,7 +227,16 @@ class Conversation:
         if not self.at_rest or self.session is None:
             self.queue.append(text)
             self.pane.dim("queued: it is sent once the agent is ready")
-            return
+        elif self.settings.begins_at_prompt and not self._number and not self.session.loaded:
+            self._first_prompt = (text, by)
+            self._opening, self.session = begin_again(self.settings, self.cwd, self.session), None
+            self._hear()
+            self._advance(None)
+        else:
+            self._begin_turn(self.session, text, by)
+
+    def _begin_turn(self, session: AcpSession, text: str, by: str) -> None:
+        self._first_prompt = None
         self._number += 1
         self._begun, self._cancelled, self._is_silent = self.clock(), False, False
         rules = TurnRules(self.settings.usage, self.settings.error_prefix, self.settings.note_prefix)
@@ -223,7 +245,7 @@ class Conversation:
         self.pane.prompt(text, by)
         texts = [self.settings.instructions, text] if self._tell_role else [text]
         blocks = [{"type": "text", "text": _NO_COMMAND + one if one.lstrip().startswith("/") else one} for one in texts]
-        self._ask_agent(Call("session/prompt", {"sessionId": self.session.id, "prompt": blocks}))
+        self._ask_agent(Call("session/prompt", {"sessionId": session.id, "prompt": blocks}))
         self._hear()
         self._draw_working()
 

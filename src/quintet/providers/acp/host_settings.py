@@ -74,6 +74,8 @@ class HostSettings:
     """how a message begins that is no answer but the error of a failed turn"""
     note_prefix: str = ""
     """how a message begins that is a note of the program's, not the model's"""
+    begins_at_prompt: bool = False
+    """a conversation begins anew with its first prompt: until then another such agent that starts would delete it"""
     load_in_next_minute: bool = False
     """a conversation cannot be loaded in the clock minute in which it was opened; the try would destroy it"""
     session: str = ""

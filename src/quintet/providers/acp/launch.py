@@ -51,6 +51,7 @@ def plan(agent: AcpAgent, launch: Launch) -> LaunchPlan:
         usage=agent.usage,
         error_prefix=agent.error_prefix,
         note_prefix=agent.note_prefix,
+        begins_at_prompt=agent.begins_at_prompt,
         load_in_next_minute=agent.load_in_next_minute,
         session=session,
         session_opened=opened,

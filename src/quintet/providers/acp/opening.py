@@ -5,7 +5,7 @@
 
 import math
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from quintet import __version__
@@ -81,6 +81,13 @@ def open_session(settings: HostSettings, cwd: str, now: float) -> Opening:
     session = settings.session if loaded else (yield from _begin(settings, params))
     yield from _set_up(settings, session)
     return AcpSession(session, _agent(hello.result) or settings.name, loaded, by_prompt)
+
+
+def begin_again(settings: HostSettings, cwd: str, unused: AcpSession) -> Opening:
+    """Begin another conversation in place of one that had no prompt."""
+    session = yield from _begin(settings, {"cwd": cwd, "mcpServers": []})
+    yield from _set_up(settings, session)
+    return replace(unused, id=session)
 
 
 def _continue(
