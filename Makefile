@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tmux bubblewrap chromium postgresql demo unit test pytest test-anywhere check dist wheel-test browser e2e e2e-all e2e-long soak-real chaos fleet trust fuzz breaks load bench bench-peers screenshots clean
+.PHONY: help setup tmux bubblewrap chromium postgresql demo unit test pytest test-anywhere check dist wheel-test browser e2e e2e-all e2e-long soak-real chaos fleet trust fuzz breaks attacks load bench bench-peers screenshots clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -98,6 +98,9 @@ trust: $(READY) tmux ## try every cheat and every honest behaviour of harness/tr
 fuzz: $(READY) ## hostile input of every kind, thousands of examples each, and its time at twice the size
 	$(BIN)/python -m harness.fuzz
 	$(BIN)/pytest -q -n 2 -m hypothesis --hypothesis-profile fuzz
+
+attacks: $(READY) tmux bubblewrap postgresql ## attack runs, servers and queues in every way we know, beside what honest agents do
+	$(BIN)/pytest -q -n 2 --dist worksteal -m "attacks or not attacks" tests/attacks
 
 breaks: $(READY) tmux bubblewrap ## break the code on purpose in 25 places, and check that a test notices each
 	$(BIN)/python -m harness.breaks
