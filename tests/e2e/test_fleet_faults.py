@@ -15,7 +15,7 @@ from quintet.fleet.database import Database
 from quintet.fleet.tasks import MOST_TAKEOVERS, TaskStatus
 from quintet.roles import PROGRAMMER
 from tests.e2e.test_fleet import check_passed, group_of, send, until_agent
-from tests.fleet.postgres import Postgres
+from tests.fleet.postgres import Postgres, find_program
 from tests.fleet.rig import Fleet, children_in
 from tests.watch.scripted import DEADLINE
 from tests.workspace.worktree_runs import building_story
@@ -29,7 +29,19 @@ def sql(server: Postgres, *commands: str, database: str = "postgres") -> None:
     """Let the owner of the server do something."""
     words = [word for command in commands for word in ("-c", command)]
     subprocess.run(
-        ["psql", "-q", "-h", str(server.folder), "-U", server.user, "-d", database, "-v", "ON_ERROR_STOP=1", *words],
+        [
+            find_program("psql"),
+            "-q",
+            "-h",
+            str(server.folder),
+            "-U",
+            server.user,
+            "-d",
+            database,
+            "-v",
+            "ON_ERROR_STOP=1",
+            *words,
+        ],
         check=True,
         capture_output=True,
         timeout=DEADLINE,

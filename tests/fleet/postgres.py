@@ -35,14 +35,22 @@ class Postgres:
     def start(self) -> None:
         options = f"-k {self.folder} -c listen_addresses= -c fsync=off -c max_connections=60"
         self.run(
-            _program("pg_ctl"), "start", "-w", "-D", f"{self.folder}/data", "-o", options, "-l", f"{self.folder}/log"
+            find_program("pg_ctl"),
+            "start",
+            "-w",
+            "-D",
+            f"{self.folder}/data",
+            "-o",
+            options,
+            "-l",
+            f"{self.folder}/log",
         )
 
     def stop(self) -> None:
-        self.run(_program("pg_ctl"), "stop", "-w", "-m", "immediate", "-D", f"{self.folder}/data")
+        self.run(find_program("pg_ctl"), "stop", "-w", "-m", "immediate", "-D", f"{self.folder}/data")
 
 
-def _program(name: str) -> str:
+def find_program(name: str) -> str:
     found = find_on_machine(name) or next(iter(sorted(map(str, Path("/usr/lib/postgresql").glob(f"*/bin/{name}")))), "")
     assert found, f"{name} is not installed: apt-get install postgresql"
     return found
@@ -60,7 +68,7 @@ def postgres() -> Iterator[Postgres]:
         (made.folder / "log").touch()
         if os.getuid() == 0:
             shutil.chown(made.folder / "log", user, user)
-        made.run(_program("initdb"), "-D", f"{made.folder}/data", "-U", user, "--auth=trust", "--no-sync")
+        made.run(find_program("initdb"), "-D", f"{made.folder}/data", "-U", user, "--auth=trust", "--no-sync")
         made.start()
         try:
             yield made
