@@ -1,6 +1,7 @@
 """What a user is told to type starts this very program."""
 
 import ast
+import os
 import re
 import shlex
 import subprocess
@@ -28,7 +29,7 @@ def program_at(path: Path) -> str:
     return str(path)
 
 
-def said(*words: str, cwd: Path, path: str = "/usr/bin:/bin", home: str = "/nowhere") -> str:
+def said(*words: str, cwd: Path, path: str = os.environ["PATH"], home: str = "/nowhere") -> str:
     done = subprocess.run(
         words, cwd=cwd, env={"PATH": path, "HOME": home}, capture_output=True, text=True, check=True, timeout=60
     )
@@ -37,10 +38,10 @@ def said(*words: str, cwd: Path, path: str = "/usr/bin:/bin", home: str = "/nowh
 
 def test_on_the_path_the_name_is_enough(tmp_path: Path) -> None:
     started = program_at(tmp_path / "bin/quintet")
-    assert said(started, cwd=tmp_path, path=f"{tmp_path}/bin:/usr/bin") == "quintet"
+    assert said(started, cwd=tmp_path, path=f"{tmp_path}/bin:{os.environ['PATH']}") == "quintet"
     (tmp_path / "links").mkdir()
     (tmp_path / "links/quintet").symlink_to(started)
-    assert said(started, cwd=tmp_path, path=f"{tmp_path}/links:/usr/bin") == "quintet"
+    assert said(started, cwd=tmp_path, path=f"{tmp_path}/links:{os.environ['PATH']}") == "quintet"
 
 
 def test_elsewhere_its_whole_path_is_named(tmp_path: Path) -> None:
@@ -51,7 +52,7 @@ def test_elsewhere_its_whole_path_is_named(tmp_path: Path) -> None:
 def test_another_program_of_that_name_on_the_path_is_not_meant(tmp_path: Path) -> None:
     program_at(tmp_path / "other/quintet")
     started = program_at(tmp_path / "mine/quintet")
-    assert said(started, cwd=tmp_path, path=f"{tmp_path}/other:/usr/bin") == started
+    assert said(started, cwd=tmp_path, path=f"{tmp_path}/other:{os.environ['PATH']}") == started
 
 
 def test_in_ones_home_the_path_is_short_and_a_shell_reads_it(tmp_path: Path) -> None:

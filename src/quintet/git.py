@@ -22,8 +22,8 @@ from quintet.command import end_group, wait
 from quintet.errors import GitError
 
 SECONDS: Final = 30.0
-_LAST_SECONDS: Final = 2.0
-"""for a command that is asked to end"""
+_LAST_SECONDS: Final = 10.0
+"""for a command that is asked to end: on a busy machine it needs seconds to remove its locks"""
 _PAUSE_SECONDS: Final = 0.01
 _OPTIONS: Final = (
     *("--no-pager", "--no-optional-locks", "--no-replace-objects"),

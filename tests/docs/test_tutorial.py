@@ -62,10 +62,8 @@ def place() -> Iterator[Path]:
 
 def environment(place: Path) -> dict[str, str]:
     """A machine with nothing on it but the installed command, what it needs, and a name for commits."""
-    needed = [Path(found).parent for name in ("tmux", "git") if (found := shutil.which(name))]
-    folders = [Path(sys.executable).parent, *needed, "/usr/bin", "/bin"]
     return {
-        "PATH": os.pathsep.join(map(str, folders)),
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "HOME": str(place / "home"),
         "XDG_STATE_HOME": str(place / "x"),
         "LANG": "C.UTF-8",

@@ -35,7 +35,7 @@ def start(tmp_path: Path) -> Start:
         version = "2.1.325" if help_text == HELP_2_1_325 else "2.1.20"
         program.write_text(f"#!/bin/sh\necho {version}\ncat <<'END'\n{help_text}END\n")
         program.chmod(0o755)
-        given_env = {"PATH": f"{program.parent}:/usr/bin:/bin", "HOME": str(tmp_path), **(env or {})}
+        given_env = {"PATH": f"{program.parent}:{os.environ['PATH']}", "HOME": str(tmp_path), **(env or {})}
         told = {"profile": "programmer", "instructions": "You are a programmer.", **more}
         return PROVIDER.launch(Launch("0a1b2c3d", folder=tmp_path / "t", cwd=tmp_path, env=given_env, **told))
 

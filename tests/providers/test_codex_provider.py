@@ -35,7 +35,7 @@ def start(tmp_path: Path) -> Start:
         if not program.exists() or program.read_text() != text:
             program.write_text(text)
             program.chmod(0o755)
-        given_env = {"PATH": f"{program.parent}:/usr/bin:/bin", "HOME": str(tmp_path), **(env or {})}
+        given_env = {"PATH": f"{program.parent}:{os.environ['PATH']}", "HOME": str(tmp_path), **(env or {})}
         told = {"profile": "programmer", "instructions": "You are a programmer.", **more}
         return PROVIDER.launch(
             Launch("0a1b2c3d", folder=tmp_path / "t", cwd=tmp_path / "my project", env=given_env, **told)

@@ -96,7 +96,7 @@ def test_the_first_lines_of_a_run_say_it() -> None:
     with scripted(story()) as project:
         agents = {"tester": {"provider": "codex"}}
         (project.wd / "quintet.json").write_text(json.dumps({"agents": agents}))
-        _, said = project.call("run", "--plain", PATH="/usr/bin:/bin")  # where no Codex is
+        _, said = project.call("run", "--plain")
         lines = said.splitlines()
         assert WITHOUT_ASKING in lines[1]
         assert CHANGE in lines[2]
