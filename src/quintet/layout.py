@@ -86,6 +86,11 @@ def role_tmp(run_id: str, role: Role) -> Path:
     return record_folder(run_id) / "roles" / role.name
 
 
+def private_git_folder(run_id: str) -> Path:
+    """The git folder that the agents of a run in a sandbox have to themselves."""
+    return record_folder(run_id) / "git"
+
+
 def guard_folder(run_id: str) -> Path:
     """The snapshots by which a run knows what its agents have changed."""
     return record_folder(run_id) / "guard"

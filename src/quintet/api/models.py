@@ -106,6 +106,9 @@ class Sandbox(BaseModel):
     """What a terminal's program can reach. A path may begin with `~/`, or be relative to the working directory."""
 
     tmp: str = Field(description="the folder that the program has as `.tmp` in its working directory")
+    git: str = Field(
+        default="", description="the private git folder that lies over the repository's; without: read-only"
+    )
     write: list[str] = Field(default=[], description="what it may write to beside the working directory")
     hide: list[str] = Field(default=[], description="what it cannot see, beside the secrets")
     show: list[str] = Field(default=[], description="what it can read although it would be hidden")

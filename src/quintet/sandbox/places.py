@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from quintet import git
-from quintet.errors import GitError
 from quintet.layout import TMP, user_state_folder
 from quintet.sandbox.mounts import TEMPORARY, Access, Mount
+from quintet.sandbox.private_git import git_mounts
 
 SECRETS: Final = (
     *("~/.ssh", "~/.aws", "~/.gnupg", "~/.config/gh", "~/.netrc", "~/.docker", "~/.kube", "~/.azure"),
@@ -40,10 +39,6 @@ CACHES: Final = (
 _CACHE_VARIABLES: Final = ("XDG_CACHE_HOME", "npm_config_cache", "PIP_CACHE_DIR", "UV_CACHE_DIR", "GOMODCACHE")
 _BIN: Final = ("bin", ".bin", "sbin")
 _TEMPORARY: Final = (TEMPORARY, Path("/var/tmp"))  # noqa: S108 - the names inside
-_OF_WORKTREES: Final = ("objects", "refs", "logs", "lfs")
-"""what a worktree writes to of the repository that it belongs to"""
-_RUN_OUTSIDE: Final = ("config", "config.worktree", "hooks")
-"""what of a git directory names programs that git starts, also when the user calls it"""
 
 
 @dataclass(frozen=True)
@@ -65,6 +60,8 @@ class SandboxPlaces:
     """the program's own folder for temporary files"""
     tmp: Path | None = None
     """what the program has as `.tmp` in the work tree"""
+    git: Path | None = None
+    """the private git folder that `make_private_git` has made; without one the repository can only be read"""
     homes: Sequence[str] = ()
     """what the program writes to by itself"""
     foreign: Sequence[str] = ()
@@ -90,7 +87,7 @@ class SandboxPlaces:
             *_mounts(self.wishes.hide, Access.HIDDEN, home, self.tree),
             *_mounts(self.wishes.show, Access.READ, home, self.tree),
             *_mounts(self.wishes.write, Access.WRITE, home, self.tree),
-            *_git_mounts(self.tree),
+            *git_mounts(self.tree, self.git),
             Mount(real(self.tree), Access.WRITE),
             *(Mount(real(path), Access.WRITE) for path in self.own),
             *([Mount(real(self.tree) / TMP, Access.WRITE, real(self.tmp))] if self.tmp else []),
@@ -119,20 +116,3 @@ def _mounts(paths: Iterable[str], access: Access, home: Path, tree: Path) -> Ite
         path = real(home / text[2:] if text.startswith("~/") else home if text == "~" else tree / text)
         if os.path.exists(path) and path != path.parent:  # noqa: PTH110 - Path.exists() raises where it may not look
             yield Mount(path, access, is_file=not path.is_dir())
-
-
-def _git_mounts(tree: Path) -> Iterator[Mount]:
-    """What git has to write to beside the work tree, and what nobody may change of that."""
-    try:
-        said = git.run(tree, "rev-parse", "--git-dir", "--git-common-dir", "--show-toplevel").text.split("\n")
-    except GitError:  # no repository, or one that git does not trust
-        return
-    own, common, top = (real(tree / line) for line in said[:3])
-    yield from (Mount(path, Access.READ) for path in (top, common))  # where they are in the folder for temporary files
-    parts = [own] if own == common else [own, *(common / name for name in _OF_WORKTREES)]
-    for part in parts:
-        if part.is_dir():
-            yield Mount(part, Access.WRITE)
-    for path in (folder / name for folder in {own, common} for name in _RUN_OUTSIDE):
-        if path.exists():
-            yield Mount(real(path), Access.READ, is_file=path.is_file())

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Final
 
 from quintet.api.backend import Backend, LaunchOptions, TerminalView
@@ -11,7 +12,7 @@ from quintet.api.models import OwnAgent, Sandbox
 from quintet.api.status import AT_REST, TerminalStatus
 from quintet.config import Settings
 from quintet.errors import ApiError, RunError, TerminalGone
-from quintet.layout import TMP, user_state_folder
+from quintet.layout import TMP, private_git_folder, user_state_folder
 from quintet.loop.decide.state import State, TerminalRef, has_all_terminals
 from quintet.loop.decide.steps import Step, TerminalsChanged
 from quintet.loop.journal import PermissionAsked, TerminalCreated, TerminalLost
@@ -19,6 +20,7 @@ from quintet.loop.record.store import RunStore
 from quintet.loop.run.clock import Clock
 from quintet.loop.run.retry import retry
 from quintet.roles import ROLES, Role
+from quintet.sandbox.private_git import make_private_git
 
 READY_SECONDS: Final = 600.0
 """how long an agent CLI may take to start"""
@@ -82,6 +84,8 @@ class Terminals:
         is_alone = not any(named[role.name].id for role in ROLES if role not in roles)
         # the fifth terminal of a new session is folded in only when all are ready: see start_all
         is_whole_session = is_alone and not previous
+        if self.settings.sandbox == "on":
+            make_private_git(self.settings.workspace.tree, self._private_git)
         try:
             # a session that nobody has written down would outlive a kill for ever
             self.store.fold(step, TerminalsChanged(named, session))
@@ -132,11 +136,16 @@ class Terminals:
         hidden = [user_state_folder(), *(path / TMP for path in checkout)]
         return Sandbox(
             tmp=str(self.store.responses.tmp_of(role)),
+            git=str(self._private_git),
             write=list(settings.sandbox_write),
             hide=[*map(str, hidden), *settings.sandbox_hide],
             show=[*map(str, checkout), *settings.sandbox_show],
             network=settings.sandbox_network != "none",
         )
+
+    @property
+    def _private_git(self) -> Path:
+        return private_git_folder(self.store.state.run_id)
 
     def _is_placed(self, role: Role, view: TerminalView) -> bool:
         """Whether a terminal is in the sandbox that the settings ask for, or in none where they ask for none."""

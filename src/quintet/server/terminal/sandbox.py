@@ -36,6 +36,7 @@ def sandbox_command(
         spec.cwd,
         scratch=folder / SCRATCH,
         tmp=Path(wanted.tmp),
+        git=Path(wanted.git) if wanted.git else None,
         homes=registration.homes_in(known),
         foreign=(str(state_folder.root), *_of_others(registration, known)),
         own=(folder,),
