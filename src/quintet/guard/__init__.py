@@ -11,12 +11,14 @@ from quintet.guard.changes import Area, Change, compare
 from quintet.guard.checkout import Outline, differences, outline
 from quintet.guard.globs import matches
 from quintet.guard.rules import Rules, Split
-from quintet.guard.scanning import look, save, take
+from quintet.guard.scanning import SECONDS, START_SECONDS, look, save, take
 from quintet.guard.snapshot import Snapshot, load
 from quintet.guard.store import Entry, Store
 from quintet.guard.undo import Undone, finish, undo
 
 __all__ = [
+    "SECONDS",
+    "START_SECONDS",
     "Area",
     "Change",
     "Entry",

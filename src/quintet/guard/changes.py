@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from quintet.guard.repository import GUARDED_REFS
-from quintet.guard.snapshot import Snapshot
+from quintet.guard.snapshot import DOT_GIT, Snapshot
 from quintet.guard.store import Entry
 
 _CACHES: Final = {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".gradle", ".nyc_output"}
@@ -30,6 +30,8 @@ class Area(StrEnum):
     """git cannot read it any more"""
     NESTED = "nested"
     """a submodule or a repository in the project"""
+    INNER = "inner"
+    """a `.git` that has appeared in the guarded folder: to git, all around it is another repository from then on"""
     ELSEWHERE = "elsewhere"
     """a file of the same repository outside the guarded folder"""
     CHECKOUT = "checkout"
@@ -71,6 +73,12 @@ class Change:
                 return self.name.startswith("common/")
             case _:
                 return False
+
+    @property
+    def is_special(self) -> bool:
+        """Whether it makes a pipe, a socket or a device: whatever reads one may wait for ever."""
+        kind = stat.S_IFMT(self.after.mode) if isinstance(self.after, Entry) else stat.S_IFREG
+        return kind not in (stat.S_IFREG, stat.S_IFLNK, stat.S_IFDIR)
 
     @property
     def serious(self) -> bool:
@@ -164,9 +172,12 @@ def staged_entries(staged: bytes) -> dict[str, str]:
 
 
 def _told(before: Snapshot, after: Snapshot) -> Iterator[Change]:
+    prefix = before.place.prefix
     for path in before.nested.keys() | after.nested.keys():
         old, new = before.nested.get(path), after.nested.get(path)
-        if old != new:
+        if new and not old and path.startswith(prefix):
+            yield Change(Area.INNER, f"{path.removeprefix(prefix)}{DOT_GIT}", None, new)
+        elif old != new:
             yield Change(Area.NESTED, path, old, new)
     for path in before.elsewhere.keys() | after.elsewhere.keys():
         was, now = before.elsewhere.get(path), after.elsewhere.get(path)

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Final
 from quintet import files, git
 from quintet.errors import GitError, NotGuarded
 from quintet.guard.store import Deadline, Store
+from quintet.layout import GITIGNORE
 
 GUARDED_REFS: Final = ("refs/heads/", "refs/tags/", "refs/stash")
 STASH_LOG: Final = "common/logs/refs/stash"
@@ -19,6 +21,8 @@ _OF_WORK_TREE: Final = (
     *("CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG", "BISECT_START", "rebase-merge", "rebase-apply", "sequencer"),
     *("commondir", "gitdir"),
 )
+_GITDIR: Final = b"gitdir:"
+_SMALL: Final = 10_000
 _SHARED: Final = ("config", "hooks", "info/exclude", "info/attributes", "info/grafts", "logs/refs/stash", "shallow")
 
 
@@ -141,24 +145,45 @@ def _below(folder: str, name: str) -> Iterator[str]:
             yield from _below(folder, inner)
 
 
-def nested_state(path: Path, deadline: Deadline) -> str:
-    """The commit that a submodule or nested repository is at, and a digest of what is not committed there."""
-    if not os.path.lexists(path / ".git"):
-        return ""
-    env = {"GIT_DIR": str(path / ".git"), "GIT_WORK_TREE": str(path)}
-    form = ("-z", "--porcelain", "--no-renames", "--ignore-submodules=all")
-    try:
-        head = git.run(path, "rev-parse", "--verify", "--quiet", "HEAD", env=env, seconds=deadline.left, check=False)
-        dirty = git.run(path, "status", *form, env=env, seconds=deadline.left).parts
-    except GitError:
-        return ""
-    hashed = hashlib.blake2b(digest_size=20)
-    for line in dirty:
-        hashed.update(os.fsencode(f"{line}\0"))
+def nested_states(top: str, path: str, store: Store, deadline: Deadline) -> Iterator[tuple[str, str]]:
+    """A submodule or nested repository and those inside of it, each with a digest of its files; empty without `.git`.
+
+    An agent may have written its config, which names programs that git runs there: so git never runs in it. The
+    store's own repository lists its files.
+    """
+    folder = Path(top, path)
+    if not os.path.lexists(folder / ".git"):
+        yield path, ""
+        return
+    env = {"GIT_DIR": str(store.git), "GIT_WORK_TREE": str(folder), "GIT_INDEX_FILE": str(store.git / "no-index")}
+    form = ("ls-files", "-z", "--others", f"--exclude-per-directory={GITIGNORE}")
+    hashed = hashlib.blake2b(_git_data(folder / ".git", store, deadline), digest_size=20)
+    for name in git.run(folder, *form, env=env, seconds=deadline.left).parts:
+        if name.endswith("/"):
+            yield from nested_states(top, f"{path}{name}", store, deadline)
+            continue
         with suppress(OSError):
-            found = os.lstat(path / line[3:])
-            hashed.update(f"{found.st_mode} {found.st_size} {found.st_mtime_ns}\0".encode())
-    return f"{head.text} {hashed.hexdigest()}"
+            found = os.lstat(folder / name)
+            times = f"{found.st_mtime_ns} {found.st_ctime_ns}"
+            hashed.update(os.fsencode(f"{name}\0{found.st_mode} {found.st_size} {times}\0"))
+    yield path, hashed.hexdigest()
+
+
+def _git_data(dot_git: Path, store: Store, deadline: Deadline) -> bytes:
+    """What tells the commit and the settings of a nested repository, read as data."""
+    folder, said = dot_git, _small_file(dot_git, store, deadline)
+    if said.startswith(_GITDIR):
+        folder = dot_git.parent / os.fsdecode(said.removeprefix(_GITDIR).strip())
+    head = _small_file(folder / "HEAD", store, deadline)
+    branch = os.fsdecode(head.removeprefix(b"ref:").strip())
+    names = ("config", "packed-refs", *([branch] if branch.startswith("refs/") and ".." not in branch else ()))
+    entries = [store.observe(str(folder / name), deadline) for name in names]
+    return b"\0".join([said, head, *(entry.digest.encode() for entry in entries if entry)])
+
+
+def _small_file(path: Path, store: Store, deadline: Deadline) -> bytes:
+    entry = store.observe(str(path), deadline)
+    return store.read(entry) if entry and entry.digest and stat.S_ISREG(entry.mode) and entry.size < _SMALL else b""
 
 
 def prepare(store: Store, place: Place) -> None:

@@ -4,6 +4,7 @@ import errno
 import os
 import posixpath
 import re
+import shutil
 import stat
 import time
 from collections.abc import Iterable, Iterator
@@ -52,6 +53,8 @@ class UndoPlan:
     """folders that are removed where nothing is left in them"""
     kept: list[str]
     notes: list[str]
+    taken_out: dict[str, str]
+    """by the path of a `.git` that an agent has made, the path to move it to"""
 
     def of(self, area: Area) -> list[Change]:
         """The changes of one area."""
@@ -76,6 +79,9 @@ class Restoring:
         for folder in (common / "objects", common / "refs", Path(self._place.git_dir)) if broken else ():
             with self._noting(str(folder)):
                 folder.mkdir(parents=True, exist_ok=True)
+        for name, target in self._plan.taken_out.items():
+            with self._noting(name):
+                _take_out(self._place.tree, name, Path(target))
         own = self._plan.of(Area.GIT)
         self._git_files(change for change in own if change.name != STASH_LOG)
         if broken or self._plan.of(Area.REF) or self._plan.of(Area.HEAD):
@@ -95,6 +101,9 @@ class Restoring:
         for change in self._plan.of(Area.FILE):
             if change.name not in self.failed and not _same(self._now(self._place.tree, change.name), change.before):
                 self.failed[change.name] = _AGAIN
+        for name in self._plan.taken_out:
+            if name not in self.failed and os.path.lexists(f"{self._place.tree}/{name}"):
+                self.failed[name] = _AGAIN
         return _AGAIN in self.failed.values()
 
     @contextmanager
@@ -296,6 +305,32 @@ def _parent(root: str, path: str) -> Iterator[tuple[int, str]]:
         yield handle, name
     finally:
         os.close(handle)
+
+
+def _take_out(root: str, path: str, target: Path) -> None:
+    """Move a `.git` out of the tree, as it is, unless that is done."""
+    files.make_folder(target.parent)
+    with _parent(root, path) as (handle, name):
+        try:
+            if stat.S_ISDIR(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode):
+                os.chmod(name, stat.S_IRWXU, dir_fd=handle)  # a folder that is moved has to be writable
+            os.replace(name, target, src_dir_fd=handle)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            _move_to_other_disk(f"{root}/{path}", target)
+
+
+def _move_to_other_disk(source: str, target: Path) -> None:
+    """Move a `.git` to another file system. Pipes and devices in it are not kept."""
+    if not Path(source).is_dir():
+        shutil.move(source, target)
+        return
+    with suppress(shutil.Error):
+        shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
+    shutil.rmtree(source)
 
 
 def _make_folder(root: str, path: str, mode: int) -> None:

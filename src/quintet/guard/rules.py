@@ -57,11 +57,11 @@ class Rules:
         match change.area:
             case Area.FILE | Area.INDEX:
                 path = f"{change.name}." if change.name.endswith("/") else change.name
-                if matches(path, self.protect):
+                if matches(path, self.protect) or change.is_special:
                     return False
                 free = self.may_commit and change.area is Area.INDEX
                 return free or matches(path, (*self.may_change, *self.allow))
-            case Area.REPOSITORY:
+            case Area.REPOSITORY | Area.INNER:
                 return False
             case _:
                 return self.may_commit

@@ -18,11 +18,14 @@ from quintet.guard.listing import (
     rules_of,
     staged_paths,
 )
-from quintet.guard.snapshot import Snapshot, save_snapshot
+from quintet.guard.snapshot import Snapshot, save_snapshot, walk_folders
 from quintet.guard.store import Deadline, Entry, Store
 from quintet.layout import TMP
 
-SECONDS: Final = 10.0
+START_SECONDS: Final = 60.0
+"""for the first snapshot of a run: where it takes longer, the run is not guarded"""
+SECONDS: Final = 600.0
+"""for all others: where one takes longer, no verdict of the turn counts"""
 _RACY_NS: Final = 2_000_000_000
 """how much older than its reading a file has to be before its times can vouch for it; some file systems count time
 in steps of two seconds"""
@@ -66,7 +69,7 @@ def save(seen: Snapshot, store: Store, name: str) -> None:
         save_snapshot(seen, store, name)
 
 
-def look(before: Snapshot, store: Store, seconds: float = 6 * SECONDS) -> Snapshot:
+def look(before: Snapshot, store: Store, seconds: float = SECONDS) -> Snapshot:
     """Scan the project of an earlier snapshot again, by the ignore rules of that one. Nothing is kept by a name."""
     with _guarding(Path(before.place.tree), store, seconds, _ROOM) as deadline:
         repository.prepare(store, before.place)
@@ -84,7 +87,7 @@ def look(before: Snapshot, store: Store, seconds: float = 6 * SECONDS) -> Snapsh
         paths = [*known, *before.elsewhere, *staged_paths(before.staged), *listed, *hidden]
         _read_files(new, store, before, paths, deadline)
         new.complete = _is_complete(new, before, listed)
-        new.objects_kept, new.bare = before.objects_kept, before.bare
+        new.objects_kept = before.objects_kept
         store.sync()
     return new
 
@@ -179,7 +182,7 @@ def _read_files(new: Snapshot, store: Store, cache: Snapshot | None, paths: Iter
     inside: dict[str, None] = {}
     for path in dict.fromkeys(paths):
         if path.endswith("/"):
-            new.nested[path] = repository.nested_state(Path(place.top, path), deadline)
+            new.nested.update(repository.nested_states(place.top, path, store, deadline))
         elif path.startswith(prefix):
             inside[path[len(prefix) :]] = None
         else:
@@ -191,6 +194,8 @@ def _read_files(new: Snapshot, store: Store, cache: Snapshot | None, paths: Iter
         del inside[path]
     old = cache.files if cache else {}
     new.files = _scan(place.tree, inside, old, trusted=_trusted(cache), store=store, deadline=deadline)
+    new.bare, special = walk_folders(place.tree, new.files, new.skip)
+    new.files.update((path, entry) for path in special if (entry := store.observe(f"{place.tree}/{path}", deadline)))
     if cache and cache.table and new.files == cache.files and new.elsewhere == cache.elsewhere:
         new.table = cache.table
 

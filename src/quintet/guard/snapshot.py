@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -68,7 +68,6 @@ class Snapshot:
 
 def save_snapshot(new: Snapshot, store: Store, name: str) -> None:
     """Keep a snapshot so that it outlives the process and a power failure."""
-    new.bare = tuple(_bare_folders(new.place.tree, new.files))
     if not new.table:
         rows = {"files": new.files, "elsewhere": new.elsewhere}
         text = json.dumps(rows, separators=(",", ":")).encode()
@@ -99,19 +98,27 @@ def _table_of(path: Path) -> str:
         return ""
 
 
-def _bare_folders(root: str, files: dict[str, Entry]) -> Iterator[str]:
-    """The folders beside those that files were found in; of one that is not empty only itself."""
+def walk_folders(root: str, files: dict[str, Entry], skip: Sequence[str] = ()) -> tuple[tuple[str, ...], list[str]]:
+    """Look into the folders of files: the folders beside those, and what is neither file nor folder nor link.
+
+    Git lists neither. Of a folder beside those that is not empty, only what is directly in it is seen.
+    """
+    bare: list[str] = []
+    special: list[str] = []
     waiting = ["", *(path for path in files if path.endswith("/"))]
     while waiting:
-        folder = waiting.pop()
+        folder, inside = waiting.pop(), list[os.DirEntry[str]]()
         with suppress(OSError), os.scandir(f"{root}/{folder}") as entries:
-            inside = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
-            if folder and folder not in files and not all(is_folder for _, is_folder in inside):
-                continue
-            new = [f"{folder}{name}/" for name, is_folder in inside if is_folder and name != DOT_GIT]
-            new = [path for path in new if path not in files]
-            waiting += new
-            yield from new
+            inside = list(entries)
+        others = [entry for entry in inside if not entry.is_dir(follow_symlinks=False)]
+        special += [folder + entry.name for entry in others if not (entry.is_symlink() or entry.is_file())]
+        if folder and folder not in files and others:
+            continue
+        names = (entry.name for entry in inside if entry.is_dir(follow_symlinks=False) and entry.name != DOT_GIT)
+        new = [path for name in names if (path := f"{folder}{name}/") not in files and path[:-1] not in skip]
+        waiting += new
+        bare += new
+    return tuple(bare), special
 
 
 def load(store: Store, name: str) -> Snapshot | None:

@@ -5,6 +5,7 @@ Every step of the plan can be done twice. The plan is removed at the end; one th
 carried out again.
 """
 
+import itertools
 import json
 import os
 import stat
@@ -24,6 +25,7 @@ from quintet.guard.snapshot import Snapshot
 from quintet.guard.store import Deadline, Entry, Store
 
 _FILE: Final = "undo.plan"
+_TAKEN_OUT: Final = "taken-out"
 _ATTEMPTS: Final = 3
 _SECONDS: Final = 600.0
 
@@ -59,16 +61,19 @@ def undo(split: Split, before: Snapshot, store: Store, patch: Path) -> Undone:
         [path for path in above if path not in before.files and path not in before.bare],
         [str(path) for path in kept],
         notes,
+        _free_names([change.name for change in changes if change.area is Area.INNER], store.folder.parent / _TAKEN_OUT),
     )
+    notes += [f"{name} is kept as {target}" for name, target in plan.taken_out.items()]
     store.sync()
     files.write(store.folder / _FILE, json.dumps(asdict(plan)), durable=True)
     return _carry_out(plan, store, force=True)
 
 
-def finish(store: Store) -> Undone | None:
-    """Complete an undo that was interrupted; None where there is none.
+def finish(store: Store, *, force: bool = False, give_up: bool = False) -> Undone | None:
+    """Complete an undo that was interrupted or has failed in part; None where there is none.
 
-    What has changed since then is neither what the undo found nor what it wants: it is left as it is, and named.
+    What has changed since then is neither what the undo found nor what it wants: unless `force`, it is left as it is,
+    and named. An undo that fails is tried again by the next call, unless this one gives up.
     """
     try:
         found = json.loads((store.folder / _FILE).read_bytes())
@@ -82,7 +87,10 @@ def finish(store: Store) -> Undone | None:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise NotGuarded(f"the plan of an undo in {store.folder} cannot be read: {error}") from error
-    return _carry_out(plan, store, force=False)
+    undone = _carry_out(plan, store, force=force)
+    if give_up:
+        (store.folder / _FILE).unlink(missing_ok=True)
+    return undone
 
 
 def _value(stored: Any) -> Entry | str | None:
@@ -112,6 +120,12 @@ def _is_no_folder(path: str) -> bool:
     return os.path.lexists(path) and not stat.S_ISDIR(os.lstat(path).st_mode)
 
 
+def _free_names(names: Sequence[str], folder: Path) -> dict[str, str]:
+    """A path in a folder for each of some names that is not taken yet."""
+    numbers = (number for number in itertools.count(1) if not os.path.lexists(folder / f"{number}.git"))
+    return {name: str(folder / f"{number}.git") for name, number in zip(names, numbers, strict=False)}
+
+
 def _above(changes: Iterable[Change]) -> list[str]:
     """The folders above changed files, from the top down, each with a slash at its end."""
     names = [change.name for change in changes if change.area is Area.FILE and not change.name.endswith("/")]
@@ -127,5 +141,6 @@ def _carry_out(plan: UndoPlan, store: Store, *, force: bool) -> Undone:
         if not work.written_again():
             break
     os.sync()
-    (store.folder / _FILE).unlink(missing_ok=True)
+    if not work.failed:
+        (store.folder / _FILE).unlink(missing_ok=True)
     return Undone(tuple(plan.changes), [Path(path) for path in plan.kept], work.failed, plan.notes)

@@ -39,6 +39,14 @@ _KEYS: Final = re.compile(
 )
 """settings of the repository that agents get: none can contain a password, but for a URL, which is freed of it"""
 _PASSWORD: Final = re.compile(r"(https?://)[^/@\s]*@")
+_INCLUDES: Final = re.compile(r"include\.path|includeif\..*\.path", re.DOTALL)
+_RUNS: Final = re.compile(
+    r"filter\..*\.(clean|smudge|process)|diff\.(external|.*\.(command|textconv))|merge\..*\.driver"
+    r"|core\.(sshcommand|gitproxy)|credential\.(.*\.)?helper|gpg\.(.*\.)?program",
+    re.DOTALL,
+)
+"""settings that are commands"""
+_WORDS: Final = re.compile(r"[\s'\"`;|&()<>!=]+")
 _NOT_COPIED: Final = ("refs/stash", "refs/bisect/", "refs/worktree/", "refs/rewritten/")
 """what belongs to one work tree, or is the user's own unfinished work"""
 
@@ -104,6 +112,14 @@ def nested_repositories(top: Path, folder: Path) -> list[str]:
     env = {"GIT_DIR": str(lister), "GIT_WORK_TREE": str(top)}
     listed = git.run(top, "ls-files", "-z", "--others", "--exclude-standard", env=env, seconds=_LIST_SECONDS).parts
     return [path.removesuffix("/") for path in listed if path.endswith("/")]
+
+
+def repositories_made_since(tree: Path, folder: Path) -> list[str]:
+    """The repositories in a work tree that were not there when its private git folder was made; none without one."""
+    if not (folder / _MOUNTS).exists():
+        return []
+    known = {mount.path for mount in git_mounts(tree, folder)}
+    return [path for path in nested_repositories(_real(tree), folder) if _real(tree) / path / _DOT_GIT not in known]
 
 
 def _locate(tree: Path) -> _Repository | None:
@@ -255,7 +271,31 @@ def _fixed(path: Path, clone: Path) -> Iterator[Mount]:
         yield Mount(path / name, Access.READ, clone / name, is_file=True)
 
 
-# -- repositories in the tree
+# -- what is in the tree
+
+
+def _pinned(path: Path, tree: Path) -> Iterator[Mount]:
+    """Mounts of the folders between the tree and a path, so that nobody can move one away with what is in it."""
+    yield from (Mount(parent, Access.WRITE, parent) for parent in path.parents if tree in parent.parents)
+
+
+def _used_by_git(found: _Repository, tree: Path) -> Iterator[Mount]:
+    """The files of the tree that git reads as settings, or runs as its settings say: agents can only read them."""
+    said = git.run(found.top, "config", "--list", "--show-origin", "-z").parts
+    for origin, entry in zip(said[::2], said[1::2], strict=True):
+        key, _, value = entry.partition("\n")
+        kind, _, source = origin.partition(":")
+        named = [found.top / source] if kind == "file" else []
+        if _INCLUDES.fullmatch(key):
+            named.append((found.top / source).parent / Path(value).expanduser())
+            if tree in _real(named[-1]).parents and not named[-1].exists():
+                raise SandboxError(f"{key} names {named[-1]}, which agents could make", f"git config --unset {key}")
+        elif _RUNS.fullmatch(key):
+            named += [found.top / word for word in filter(None, _WORDS.split(value))]
+        for path in map(_real, named):
+            is_git = path.is_relative_to(found.common) or path.is_relative_to(found.own)
+            if tree in path.parents and not is_git and path.is_file():
+                yield from (*_pinned(path, tree), Mount(path, Access.READ, path, is_file=True))
 
 
 def _nested(top: Path, tree: Path, private: Path, found: _Repository | None) -> Iterator[Mount]:
@@ -266,9 +306,8 @@ def _nested(top: Path, tree: Path, private: Path, found: _Repository | None) -> 
     for folder in (top / path for path in nested_repositories(top, private)):
         if tree not in folder.parents:
             continue
-        above = [parent for parent in (folder, *folder.parents) if tree in parent.parents]
-        yield from (Mount(parent, Access.WRITE, parent) for parent in above)
         dot_git = folder / _DOT_GIT
+        yield from _pinned(dot_git, tree)
         if dot_git.is_symlink():
             raise SandboxError(f"{dot_git} is a symbolic link, which agents could replace", "make it a file or folder")
         yield Mount(dot_git, Access.READ, dot_git, is_file=dot_git.is_file())

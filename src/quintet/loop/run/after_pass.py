@@ -10,7 +10,7 @@ from typing import Final
 
 from quintet import command, git
 from quintet.config import Settings
-from quintet.layout import TMP
+from quintet.layout import TMP, private_git_folder
 from quintet.loop.decide.state import State
 from quintet.loop.decide.steps import (
     ArchiveChange,
@@ -25,12 +25,14 @@ from quintet.loop.decide.steps import (
 from quintet.loop.decide.task import title_of
 from quintet.loop.journal import Noted, Warned
 from quintet.loop.run import hand_over
-from quintet.loop.run.work_tree import SECONDS, head_commit, never_committed, run_git
+from quintet.loop.run.work_tree import SECONDS, head_commit, never_committed, run_git, skipped_hooks
+from quintet.sandbox.private_git import repositories_made_since
 
 _CHANGES: Final = Path("openspec") / "changes"
 _ARCHIVE: Final = "archive"
 _NO_COMMIT: Final = "none"
 """the mark of the first commit of a repository"""
+_COMMIT_HOOKS: Final = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
 
 
 def carry_out(step: FollowUp, settings: Settings, state: State) -> Marked | FollowUpEnded:
@@ -95,6 +97,8 @@ def commit(parent: str, settings: Settings, state: State) -> Marked | FollowUpEn
     if name := git.unfinished_command(wd):
         why = f"the repository is in the middle of something ({name}); finish that and commit by hand"
         return _failed(f"no commit: {why}")
+    if settings.is_sandboxed and (made := repositories_made_since(wd, private_git_folder(state.run_id))):
+        return _failed(f"no commit: agents have made {made[0]}/.git; remove it, and commit by hand")
     outcome = run_git(wd, "add", "--all", "--", ":/")
     if outcome.exit_code:
         return _failed(f"no commit: git add failed: {outcome.last_line}")
@@ -105,12 +109,12 @@ def commit(parent: str, settings: Settings, state: State) -> Marked | FollowUpEn
         return _failed(f"no commit: {TMP}/ could not be kept out of it; commit by hand")
     if run_git(wd, "diff", "--cached", "--quiet").exit_code == 0:
         return FollowUpEnded(FollowUpResult.SKIPPED, (Noted(text="nothing to commit"),))
-    outcome = run_git(wd, "commit", "--quiet", "--message", message)
+    outcome = run_git(wd, "commit", "--quiet", "--message", message, hooks=not settings.is_sandboxed)
     # a commit whose hooks were still at work when an earlier process was killed may have come first
     if outcome.exit_code and not _is_committed(wd, parent, message):
         reason = f"git commit failed: {outcome.last_line}; the changes are staged, commit them by hand"
         return _failed(f"no commit: {reason}")
-    return _committed(wd)
+    return _committed(wd, skipped_hooks(settings, *_COMMIT_HOOKS))
 
 
 def _is_committed(wd: Path, parent: str, message: str) -> bool:
@@ -122,12 +126,12 @@ def _is_committed(wd: Path, parent: str, message: str) -> bool:
     return (parents or _NO_COMMIT) == parent and text.strip().startswith(message)
 
 
-def _committed(wd: Path) -> FollowUpEnded:
-    done = Noted(text=f"committed as {head_commit(wd)}")
+def _committed(wd: Path, more: str = "") -> FollowUpEnded:
+    done = tuple(Noted(text=text) for text in (f"committed as {head_commit(wd)}", more) if text)
     if not run_git(wd, "symbolic-ref", "--quiet", "HEAD").exit_code:
-        return FollowUpEnded(FollowUpResult.DONE, (done,))
+        return FollowUpEnded(FollowUpResult.DONE, done)
     detached = "the commit is on no branch, because HEAD is detached; give it one with git branch NAME"
-    return FollowUpEnded(FollowUpResult.DONE, (done, Warned(text=detached)))
+    return FollowUpEnded(FollowUpResult.DONE, (*done, Warned(text=detached)))
 
 
 def _skipped(text: str) -> FollowUpEnded:

@@ -11,9 +11,10 @@ from pydantic import ValidationError
 
 from quintet import files, git
 from quintet.config import Settings
-from quintet.errors import GitError, NotGuarded, TooLarge
+from quintet.errors import GitError, NotGuarded, RunError, TooLarge
 from quintet.guard import (
-    Area,
+    SECONDS,
+    START_SECONDS,
     Change,
     Snapshot,
     Split,
@@ -97,9 +98,9 @@ class TreeGuard:
         with self._guarding():
             for folder in map(guard_folder, earlier):
                 if folder.is_dir():
-                    self._finish(Store(folder))
+                    self._finish(Store(folder), give_up=True)
             self._snapshots = Store(self._folder)
-            self._last = self._take(self._snapshots, self._start_snapshot.stem)
+            self._last = self._take(self._snapshots, self._start_snapshot.stem, START_SECONDS)
         self._was_guarded = self._is_on
         if not self._is_on:
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -126,7 +127,10 @@ class TreeGuard:
             with self._guarding("what has changed since the run was stopped is not known"):
                 self._tell_changes_since(self._snapshots, step)
             if isinstance(step, Verify) and self._settings.guard == "restore":
-                self._put_right(self._snapshots)
+                try:
+                    self._put_right(self._snapshots)
+                except (NotGuarded, GitError, OSError) as error:
+                    raise RunError(f"the checks cannot run on: what has changed since is not known: {error}") from error
 
     def stop(self) -> None:
         """When a run stops before its end: note how the project is left."""
@@ -144,14 +148,16 @@ class TreeGuard:
         if not self._start_snapshot.exists():
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _finish(self, snapshots: Store) -> None:
+    def _finish(self, snapshots: Store, *, give_up: bool = False) -> None:
         try:
-            finished = finish(snapshots)
+            finished = finish(snapshots, give_up=give_up)
         except NotGuarded as error:
             self._store.warn(str(error))
             return
         if finished:
-            self._store.note(f"an undo that was interrupted is complete ({plural(len(finished.changes), 'change')})")
+            if not finished.failed:
+                number = plural(len(finished.changes), "change")
+                self._store.note(f"an undo that was interrupted is complete ({number})")
             self._tell_failed(finished)
 
     def _tell_failed(self, undone: Undone) -> None:
@@ -187,7 +193,8 @@ class TreeGuard:
             patch = self._free_name("checks-undone")
             undone = self._carry_out(split, before, snapshots, patch)
             self._store.warn(f"undone before the checks run on: {some_changes(split.forbidden)}; kept as {patch.name}")
-            self._tell_failed(undone)
+            for name, reason in undone.failed.items():
+                raise RunError(f"the checks cannot run on: {printable(name)} could not be put back: {reason}")
 
     def _load_left(self, snapshots: Store) -> Snapshot | None:
         """The snapshot of the project as the last turn has left it; a kill may have come before it got its name."""
@@ -216,6 +223,7 @@ class TreeGuard:
             if self._before is None and is_sent:  # its new name may not have outlived a power failure
                 self._before = self._load_left(self._snapshots)
             self._resumed = self._before is not None
+            self._complete_undo(self._snapshots)
             # a prompt is sent only when there is a snapshot: somebody has removed it since
             self._lost = self._before is None and is_sent
             if self._before is None:
@@ -224,6 +232,13 @@ class TreeGuard:
             for old in self._folder.glob(f"{_TURN}*"):
                 if not old.name.startswith(f"{name}."):
                     old.unlink()
+
+    def _complete_undo(self, snapshots: Store) -> None:
+        """Try again what an undo has failed to put back: a turn that begins with that has no verdict that counts."""
+        undone = finish(snapshots, force=True)
+        if undone and undone.failed:
+            name, reason = next(iter(undone.failed.items()))
+            raise NotGuarded(f"{printable(name)} could not be put back: {reason}")
 
     def _take_anew(self, snapshots: Store, name: str) -> Snapshot:
         """Take a snapshot, in a new store where somebody has damaged this one: agents do not switch the guard off."""
@@ -269,8 +284,8 @@ class TreeGuard:
         self._left, self._left_unchanged = None, False
         earlier = found = self._noted()
         if snapshots is None or before is None:
-            is_known = not (self._lost and self._was_guarded)
-            return None if is_known or self._settings.guard != "restore" else unknown_violation(step, earlier)
+            is_restored = self._was_guarded and self._settings.guard == "restore"
+            return unknown_violation(step, earlier) if is_restored else None
         with self._guarding(f"what {step.role} has changed in this turn is not known"):
             self._last = look(before, snapshots)
             changes = compare(before, self._last)
@@ -293,7 +308,7 @@ class TreeGuard:
                 path.unlink(missing_ok=True)
         self._name, self._before, self._lost, self._left_at = "", None, False, self._store.state
 
-    def _take(self, snapshots: Store, name: str) -> Snapshot:
+    def _take(self, snapshots: Store, name: str, seconds: float = SECONDS) -> Snapshot:
         return take(
             self._settings.workspace.tree,
             snapshots,
@@ -301,6 +316,7 @@ class TreeGuard:
             protected_files(self._settings),
             skip=self._skip,
             cache=self._last,
+            seconds=seconds,
         )
 
     def _split(self, role: Role, changes: Sequence[Change], before: Snapshot) -> Split:
@@ -315,8 +331,7 @@ class TreeGuard:
         files.write(self._note, violation.model_dump_json(), durable=True)
         undone = self._carry_out(split, before, snapshots, patch)
         failed = tuple(f"{printable(name)}: {reason}" for name, reason in undone.failed.items())
-        left = any(change.area is Area.FILE and change.name in undone.failed for change in undone.changes)
-        told = {"failed": (*failed, *undone.notes)[:MOST_CHANGES], "serious": violation.serious or left}
+        told = {"failed": (*failed, *undone.notes)[:MOST_CHANGES], "serious": violation.serious or bool(failed)}
         return violation.model_copy(update=told)
 
     def _carry_out(self, split: Split, before: Snapshot, snapshots: Store, patch: Path) -> Undone:
@@ -351,13 +366,19 @@ class TreeGuard:
 
     @contextmanager
     def _guarding(self, turn: str = "") -> Iterator[None]:
-        """Whatever keeps the guard from its work never ends the run. `turn`: it concerns this turn alone."""
+        """Whatever keeps the guard from its work never ends the run. `turn`: it concerns this turn alone.
+
+        Where the run was guarded before, it always does: no verdict of the turn counts, and the next one tries again.
+        """
         try:
             yield
         except (NotGuarded, GitError, OSError) as error:
             self._before = None
             if turn:
                 self._store.warn(f"{turn}, and nothing of it is undone: {error}")
+                return
+            if self._was_guarded:
+                self._store.warn(f"what this turn changes is not known, and no verdict of it counts: {error}")
                 return
             self._snapshots = None
             reason = (

@@ -17,7 +17,7 @@ from quintet.loop.decide import pull_request
 from quintet.loop.decide.state import State
 from quintet.loop.decide.steps import FollowUpEnded, FollowUpResult, Marked
 from quintet.loop.journal import Noted, Warned
-from quintet.loop.run.work_tree import SECONDS, head_commit, run_git
+from quintet.loop.run.work_tree import SECONDS, head_commit, run_git, skipped_hooks
 
 _QUIET: Final = {"GH_PROMPT_DISABLED": "1", "NO_PROMPT": "1", "NO_COLOR": "1", "GH_NO_UPDATE_NOTIFIER": "1"}
 DRAFT: Final = "draft"
@@ -59,11 +59,11 @@ def push(commit: str, settings: Settings, _state: State) -> Marked | FollowUpEnd
     if not branch:
         return _failed("not pushed: HEAD is on no branch; name one in POST_PUSH, as in POST_PUSH='origin my-branch'")
     arguments = ("push", "--quiet", remote, f"{commit}:refs/heads/{branch}")
-    outcome = run_git(wd, *arguments)
+    outcome = run_git(wd, *arguments, hooks=not settings.is_sandboxed)
     if outcome.exit_code:
         again = shlex.join(["git", "-C", str(wd), *arguments])
         return _failed(f"not pushed: {outcome.last_line}{AGAIN}{again}")
-    return _done(f"pushed as {branch} to {remote}")
+    return _done(f"pushed as {branch} to {remote}", skipped_hooks(settings, "pre-push"))
 
 
 def open_pull_request(branch: str, settings: Settings, state: State) -> Marked | FollowUpEnded:
@@ -115,8 +115,8 @@ def _run(wd: Path, arguments: Sequence[str], given: str = "") -> command.Outcome
     return command.run(arguments, wd, SECONDS, _QUIET, given=given.encode("utf-8", "replace"))
 
 
-def _done(text: str) -> FollowUpEnded:
-    return FollowUpEnded(FollowUpResult.DONE, (Noted(text=_without_passwords(text)),))
+def _done(*texts: str) -> FollowUpEnded:
+    return FollowUpEnded(FollowUpResult.DONE, tuple(Noted(text=_without_passwords(text)) for text in texts if text))
 
 
 def _failed(text: str) -> FollowUpEnded:

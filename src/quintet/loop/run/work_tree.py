@@ -52,10 +52,27 @@ def never_committed(settings: Settings) -> list[str]:
     return [f":(top,literal){prefix}{path}" for path in paths]
 
 
-def run_git(wd: Path, *arguments: str) -> command.Outcome:
-    """Run git with the repository's hooks; a failure is an exit code with the reason as the output."""
+def skipped_hooks(settings: Settings, *names: str) -> str:
+    """What to tell where a sandboxed run leaves hooks of the repository out; empty where there are none.
+
+    Agents can change them, or what they run: `core.hooksPath` may name a folder of the work tree.
+    """
+    if not settings.is_sandboxed:
+        return ""
+    tree = settings.workspace.tree
     try:
-        result = git.run(wd, *arguments, seconds=SECONDS, hooks=True, check=False)
+        folder = tree / git.run(tree, "rev-parse", "--git-path", "hooks", hooks=True).text
+    except GitError:
+        return ""
+    found = [name for name in names if os.access(folder / name, os.X_OK)]
+    why = "agents can change what they run"
+    return f"hooks of the repository are skipped, because {why}: {', '.join(found)}" if found else ""
+
+
+def run_git(wd: Path, *arguments: str, hooks: bool = False) -> command.Outcome:
+    """Run git, with the repository's own hooks only if asked; a failure is an exit code with the reason as output."""
+    try:
+        result = git.run(wd, *arguments, seconds=SECONDS, hooks=hooks, check=False)
     except GitError as error:
         return command.Outcome(command.NOT_FOUND, str(error))
     return command.Outcome(result.code, result.out.decode("utf-8", "replace") or (result.error if result.code else ""))
