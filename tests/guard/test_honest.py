@@ -62,7 +62,6 @@ READING: dict[str, Deed] = {
     "stashes and pops": stash_and_pop,
     "fetches": lambda p: p.git("fetch", "--quiet", ".", "main:refs/remotes/origin/main"),
     "checks out the branch that it is on": lambda p: p.git("checkout", "--quiet", "main"),
-    "makes a pipe": lambda p: os.mkfifo(p.tree / "pipe"),
 }
 
 WORKING: dict[str, Deed] = {

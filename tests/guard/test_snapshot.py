@@ -416,7 +416,7 @@ def test_files_in_a_new_nested_repository_are_seen(project: Project) -> None:
     for name in ("new/file", "src/deep/new.c", "old/other"):
         project.write(name, "hidden")
     created = {"file created new/file", "file created src/deep/new.c", "nested changed old/"}
-    assert project.kinds() == {"nested created new/", "nested created src/deep/", *created}
+    assert project.kinds() == {"inner created new/.git", "inner created src/deep/.git", *created}
     assert project.undo().failed == {}
     assert not (project.tree / "new/file").exists()
     assert not (project.tree / "src/deep/new.c").exists()

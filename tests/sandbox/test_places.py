@@ -101,33 +101,14 @@ def test_the_tree_stays_writable_whatever_is_hidden_around_it(machine: Machine) 
     assert machine.of(machine.tree.parent) is Access.HIDDEN
 
 
-def test_what_git_runs_is_not_written_the_rest_of_its_folder_is(machine: Machine) -> None:
-    git(machine.tree, "init", "--quiet")
-    folder = machine.tree / ".git"
-    assert {machine.of(folder / name) for name in ("HEAD", "objects", "refs", "index.lock")} == {Access.WRITE}
-    assert {machine.of(folder / name) for name in ("config", "hooks")} == {Access.READ}
-
-
-def test_a_project_below_the_top_of_its_repository(machine: Machine) -> None:
+def test_without_a_private_folder_the_repository_can_only_be_read(machine: Machine) -> None:
     git(machine.tree, "init", "--quiet")
     top, machine.tree = machine.tree, machine.tree / "part"
     machine.tree.mkdir()
     assert machine.of(top / "other.txt") is Access.READ
-    assert machine.of(top / ".git" / "index.lock") is Access.WRITE
-    assert machine.of(top / ".git" / "config") is Access.READ
-
-
-def test_a_worktree_writes_to_its_own_part_of_the_repository(machine: Machine, tmp_path: Path) -> None:
-    main, machine.tree = machine.tree, tmp_path / "second"
-    git(main, "init", "--quiet")
-    git(main, "commit", "--quiet", "--allow-empty", "--message", "one")
-    git(main, "worktree", "add", "--quiet", str(machine.tree))
-    common = main / ".git"
-    written = ("objects", "refs/heads", "logs", "worktrees/second/index.lock")
-    assert {machine.of(common / name) for name in written} == {Access.WRITE}
-    read = ("config", "hooks", "HEAD", "index", "worktrees/third", "packed-refs")
-    assert {machine.of(common / name) for name in read} == {Access.READ}
-    assert machine.of(main / "file") is Access.READ
+    assert machine.of(top / ".git" / "index.lock") is Access.READ
+    assert machine.of(machine.tree / ".git" / "config") is Access.HIDDEN
+    assert machine.of(machine.tree / "file") is Access.WRITE
 
 
 def test_the_folder_for_sockets_is_empty_but_can_be_used(machine: Machine, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from quintet.guard.repository import GUARDED_REFS
+from quintet.guard.repository import GUARDED_REFS, SUBMODULE
 from quintet.guard.snapshot import DOT_GIT, Snapshot
 from quintet.guard.store import Entry
 
@@ -175,7 +175,7 @@ def _told(before: Snapshot, after: Snapshot) -> Iterator[Change]:
     prefix = before.place.prefix
     for path in before.nested.keys() | after.nested.keys():
         old, new = before.nested.get(path), after.nested.get(path)
-        if new and not old and path.startswith(prefix):
+        if new and not old and path.startswith(prefix) and not new.startswith(SUBMODULE):
             yield Change(Area.INNER, f"{path.removeprefix(prefix)}{DOT_GIT}", None, new)
         elif old != new:
             yield Change(Area.NESTED, path, old, new)

@@ -21,6 +21,8 @@ _OF_WORK_TREE: Final = (
     *("CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG", "BISECT_START", "rebase-merge", "rebase-apply", "sequencer"),
     *("commondir", "gitdir"),
 )
+SUBMODULE: Final = "submodule "
+"""the beginning of the state of a repository whose git folder is in that of the project, where git has made it"""
 _GITDIR: Final = b"gitdir:"
 _SMALL: Final = 10_000
 _SHARED: Final = ("config", "hooks", "info/exclude", "info/attributes", "info/grafts", "logs/refs/stash", "shallow")
@@ -145,40 +147,47 @@ def _below(folder: str, name: str) -> Iterator[str]:
             yield from _below(folder, inner)
 
 
-def nested_states(top: str, path: str, store: Store, deadline: Deadline) -> Iterator[tuple[str, str]]:
+def nested_states(place: Place, path: str, store: Store, deadline: Deadline) -> Iterator[tuple[str, str]]:
     """A submodule or nested repository and those inside of it, each with a digest of its files; empty without `.git`.
 
     An agent may have written its config, which names programs that git runs there: so git never runs in it. The
     store's own repository lists its files.
     """
-    folder = Path(top, path)
+    folder = Path(place.top, path)
     if not os.path.lexists(folder / ".git"):
         yield path, ""
         return
     env = {"GIT_DIR": str(store.git), "GIT_WORK_TREE": str(folder), "GIT_INDEX_FILE": str(store.git / "no-index")}
     form = ("ls-files", "-z", "--others", f"--exclude-per-directory={GITIGNORE}")
-    hashed = hashlib.blake2b(_git_data(folder / ".git", store, deadline), digest_size=20)
+    git_dir = _git_dir(folder / ".git", store, deadline)
+    hashed = hashlib.blake2b(_git_data(git_dir, store, deadline), digest_size=20)
     for name in git.run(folder, *form, env=env, seconds=deadline.left).parts:
         if name.endswith("/"):
-            yield from nested_states(top, f"{path}{name}", store, deadline)
+            yield from nested_states(place, f"{path}{name}", store, deadline)
             continue
         with suppress(OSError):
             found = os.lstat(folder / name)
             times = f"{found.st_mtime_ns} {found.st_ctime_ns}"
             hashed.update(os.fsencode(f"{name}\0{found.st_mode} {found.st_size} {times}\0"))
-    yield path, hashed.hexdigest()
+    is_of_project = git_dir.is_relative_to(os.path.realpath(place.common)) and git_dir.is_dir()
+    yield path, f"{SUBMODULE if is_of_project else ''}{hashed.hexdigest()}"
 
 
-def _git_data(dot_git: Path, store: Store, deadline: Deadline) -> bytes:
+def _git_dir(dot_git: Path, store: Store, deadline: Deadline) -> Path:
+    """The git folder that a `.git` is, or that it names where it is a file."""
+    said = _small_file(dot_git, store, deadline)
+    if not said.startswith(_GITDIR):
+        return dot_git
+    return Path(os.path.realpath(dot_git.parent / os.fsdecode(said.removeprefix(_GITDIR).strip())))
+
+
+def _git_data(git_dir: Path, store: Store, deadline: Deadline) -> bytes:
     """What tells the commit and the settings of a nested repository, read as data."""
-    folder, said = dot_git, _small_file(dot_git, store, deadline)
-    if said.startswith(_GITDIR):
-        folder = dot_git.parent / os.fsdecode(said.removeprefix(_GITDIR).strip())
-    head = _small_file(folder / "HEAD", store, deadline)
+    head = _small_file(git_dir / "HEAD", store, deadline)
     branch = os.fsdecode(head.removeprefix(b"ref:").strip())
     names = ("config", "packed-refs", *([branch] if branch.startswith("refs/") and ".." not in branch else ()))
-    entries = [store.observe(str(folder / name), deadline) for name in names]
-    return b"\0".join([said, head, *(entry.digest.encode() for entry in entries if entry)])
+    entries = [store.observe(str(git_dir / name), deadline) for name in names]
+    return b"\0".join([os.fsencode(git_dir), head, *(entry.digest.encode() for entry in entries if entry)])
 
 
 def _small_file(path: Path, store: Store, deadline: Deadline) -> bytes:

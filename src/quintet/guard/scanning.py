@@ -182,7 +182,7 @@ def _read_files(new: Snapshot, store: Store, cache: Snapshot | None, paths: Iter
     inside: dict[str, None] = {}
     for path in dict.fromkeys(paths):
         if path.endswith("/"):
-            new.nested.update(repository.nested_states(place.top, path, store, deadline))
+            new.nested.update(repository.nested_states(place, path, store, deadline))
         elif path.startswith(prefix):
             inside[path[len(prefix) :]] = None
         else:
@@ -194,8 +194,14 @@ def _read_files(new: Snapshot, store: Store, cache: Snapshot | None, paths: Iter
         del inside[path]
     old = cache.files if cache else {}
     new.files = _scan(place.tree, inside, old, trusted=_trusted(cache), store=store, deadline=deadline)
-    new.bare, special = walk_folders(place.tree, new.files, new.skip)
-    new.files.update((path, entry) for path in special if (entry := store.observe(f"{place.tree}/{path}", deadline)))
+    walked = walk_folders(place.tree, new.files, new.skip)
+    new.bare = tuple(walked.bare)
+    for path in walked.special:
+        if entry := store.observe(f"{place.tree}/{path}", deadline):
+            new.files[path] = entry
+    for path in (prefix + folder for folder in walked.repositories if prefix + folder):
+        if path not in new.nested:
+            new.nested.update(repository.nested_states(place, path, store, deadline))
     if cache and cache.table and new.files == cache.files and new.elsewhere == cache.elsewhere:
         new.table = cache.table
 

@@ -98,27 +98,48 @@ def _table_of(path: Path) -> str:
         return ""
 
 
-def walk_folders(root: str, files: dict[str, Entry], skip: Sequence[str] = ()) -> tuple[tuple[str, ...], list[str]]:
-    """Look into the folders of files: the folders beside those, and what is neither file nor folder nor link.
+@dataclass
+class Walked:
+    """What git does not list, by path relative to the guarded folder; folders end with a slash."""
 
-    Git lists neither. Of a folder beside those that is not empty, only what is directly in it is seen.
-    """
-    bare: list[str] = []
-    special: list[str] = []
+    bare: list[str] = field(default_factory=list)
+    """folders beside those that files were found in; of one that is not empty only itself"""
+    special: list[str] = field(default_factory=list)
+    """pipes, sockets and devices"""
+    repositories: list[str] = field(default_factory=list)
+    """folders that have a `.git`, whatever it is"""
+
+
+def walk_folders(root: str, files: dict[str, Entry], skip: Sequence[str] = ()) -> Walked:
+    """Look into the folders of files, and into those beside them; into one of these that is not empty no further."""
+    found = Walked()
     waiting = ["", *(path for path in files if path.endswith("/"))]
     while waiting:
-        folder, inside = waiting.pop(), list[os.DirEntry[str]]()
+        folder, folders, others = waiting.pop(), list[str](), list[os.DirEntry[str]]()
         with suppress(OSError), os.scandir(f"{root}/{folder}") as entries:
-            inside = list(entries)
-        others = [entry for entry in inside if not entry.is_dir(follow_symlinks=False)]
-        special += [folder + entry.name for entry in others if not (entry.is_symlink() or entry.is_file())]
+            for entry in entries:
+                if entry.name == DOT_GIT:
+                    found.repositories += [folder] if _is_used(entry) else []
+                elif entry.is_dir(follow_symlinks=False):
+                    folders.append(f"{folder}{entry.name}/")
+                else:
+                    others.append(entry)
+        found.special += [folder + entry.name for entry in others if not (entry.is_symlink() or entry.is_file())]
         if folder and folder not in files and others:
             continue
-        names = (entry.name for entry in inside if entry.is_dir(follow_symlinks=False) and entry.name != DOT_GIT)
-        new = [path for name in names if (path := f"{folder}{name}/") not in files and path[:-1] not in skip]
+        new = [path for path in folders if path not in files and path[:-1] not in skip]
         waiting += new
-        bare += new
-    return tuple(bare), special
+        found.bare += new
+    return found
+
+
+def _is_used(dot_git: "os.DirEntry[str]") -> bool:
+    """Whether a `.git` is more than an empty folder, which is nothing to git."""
+    if not dot_git.is_dir(follow_symlinks=False):
+        return True
+    with suppress(OSError):
+        return bool(os.listdir(dot_git.path))  # noqa: PTH208 - one of many
+    return True
 
 
 def load(store: Store, name: str) -> Snapshot | None:

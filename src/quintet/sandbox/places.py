@@ -60,8 +60,6 @@ class SandboxPlaces:
     """the program's own folder for temporary files"""
     tmp: Path | None = None
     """what the program has as `.tmp` in the work tree"""
-    git: Path | None = None
-    """the private git folder that `make_private_git` has made; without one the repository can only be read"""
     homes: Sequence[str] = ()
     """what the program writes to by itself"""
     foreign: Sequence[str] = ()
@@ -69,6 +67,8 @@ class SandboxPlaces:
     own: Sequence[Path] = ()
     """more folders of ours to write to"""
     wishes: Wishes = Wishes()
+    git: Path | None = None
+    """the private git folder that `make_private_git` has made; without one the repository can only be read"""
 
     def mounts(self, env: Mapping[str, str]) -> list[Mount]:
         """All mounts; of two for one path the later one counts."""

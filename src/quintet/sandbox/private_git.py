@@ -74,14 +74,11 @@ def make_private_git(tree: Path, folder: Path) -> None:
     files.make_folder(folder)
     try:
         found = _locate(tree)
-        mounts = [
-            *(_clone(found, folder) if found else ()),
-            *_nested(found.top if found else tree, tree, folder, found),
-        ]
+        mounts = [*_dot_git(tree, found), *_nested(found.top if found else tree, tree, folder, found)]
+        mounts += [*_clone(found, folder), *_used_by_git(found, tree)] if found else []
     except (GitError, OSError) as error:
-        raise SandboxError(
-            f"agents cannot have a git folder of their own: {error}", "see what git status says"
-        ) from error
+        why = f"agents cannot have a git folder of their own: {error}"
+        raise SandboxError(why, "see what git status says") from error
     files.write(folder / _MOUNTS, json.dumps([*map(_to_row, mounts)], indent=1), durable=True)
 
 
