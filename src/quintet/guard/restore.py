@@ -4,7 +4,6 @@ import errno
 import os
 import posixpath
 import re
-import shutil
 import stat
 import time
 from collections.abc import Iterable, Iterator
@@ -308,8 +307,7 @@ def _parent(root: str, path: str) -> Iterator[tuple[int, str]]:
 
 
 def _take_out(root: str, path: str, target: Path) -> None:
-    """Move a `.git` out of the tree, as it is, unless that is done."""
-    files.make_folder(target.parent)
+    """Move a `.git` away, unless that is done. Its config is moved aside, so that it runs nothing there either."""
     with _parent(root, path) as (handle, name):
         try:
             if stat.S_ISDIR(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode):
@@ -317,20 +315,9 @@ def _take_out(root: str, path: str, target: Path) -> None:
             os.replace(name, target, src_dir_fd=handle)
         except FileNotFoundError:
             return
-        except OSError as error:
-            if error.errno != errno.EXDEV:
-                raise
-            _move_to_other_disk(f"{root}/{path}", target)
-
-
-def _move_to_other_disk(source: str, target: Path) -> None:
-    """Move a `.git` to another file system. Pipes and devices in it are not kept."""
-    if not Path(source).is_dir():
-        shutil.move(source, target)
-        return
-    with suppress(shutil.Error):
-        shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
-    shutil.rmtree(source)
+    for config in ("config", "config.worktree"):
+        with suppress(OSError), _parent(str(target), config) as (handle, name):
+            os.replace(name, f"{name}.taken-out", src_dir_fd=handle, dst_dir_fd=handle)
 
 
 def _make_folder(root: str, path: str, mode: int) -> None:

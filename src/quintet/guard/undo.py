@@ -25,7 +25,6 @@ from quintet.guard.snapshot import Snapshot
 from quintet.guard.store import Deadline, Entry, Store
 
 _FILE: Final = "undo.plan"
-_TAKEN_OUT: Final = "taken-out"
 _ATTEMPTS: Final = 3
 _SECONDS: Final = 600.0
 
@@ -61,9 +60,9 @@ def undo(split: Split, before: Snapshot, store: Store, patch: Path) -> Undone:
         [path for path in above if path not in before.files and path not in before.bare],
         [str(path) for path in kept],
         notes,
-        _free_names([change.name for change in changes if change.area is Area.INNER], store.folder.parent / _TAKEN_OUT),
+        _free_names([change.name for change in changes if change.area is Area.INNER], patch),
     )
-    notes += [f"{name} is kept as {target}" for name, target in plan.taken_out.items()]
+    notes += [f"{name} is kept as {Path(target).name}" for name, target in plan.taken_out.items()]
     store.sync()
     files.write(store.folder / _FILE, json.dumps(asdict(plan)), durable=True)
     return _carry_out(plan, store, force=True)
@@ -120,10 +119,10 @@ def _is_no_folder(path: str) -> bool:
     return os.path.lexists(path) and not stat.S_ISDIR(os.lstat(path).st_mode)
 
 
-def _free_names(names: Sequence[str], folder: Path) -> dict[str, str]:
-    """A path in a folder for each of some names that is not taken yet."""
-    numbers = (number for number in itertools.count(1) if not os.path.lexists(folder / f"{number}.git"))
-    return {name: str(folder / f"{number}.git") for name, number in zip(names, numbers, strict=False)}
+def _free_names(names: Sequence[str], patch: Path) -> dict[str, str]:
+    """A path beside the patch for each of some names that is not taken yet."""
+    paths = (patch.with_suffix(f".{number}.git") for number in itertools.count(1))
+    return dict(zip(names, (str(path) for path in paths if not os.path.lexists(path)), strict=False))
 
 
 def _above(changes: Iterable[Change]) -> list[str]:
