@@ -1,5 +1,6 @@
 """The guard in a run: the real command, a scripted server whose agents change files, and real git."""
 
+import errno
 import importlib
 import os
 import shutil
@@ -13,6 +14,8 @@ from unittest import mock
 
 import pytest
 
+from quintet.errors import TooLarge
+from quintet.guard.restore import Restoring
 from quintet.guard.store import Deadline
 from quintet.loop.decide.steps import Ask, FollowUp
 from quintet.loop.run import after_pass
@@ -186,6 +189,47 @@ def test_a_project_that_is_too_large_is_not_guarded_and_says_so_once(
     assert done.out.count("not guarded") == 1
     assert "takes more than 60 s" in done.out
     assert not list(project.home.glob(".local/state/quintet/records/*/guard")), "half a copy is of no use"
+
+
+def test_a_snapshot_that_becomes_too_slow_leaves_no_verdict(
+    project: SimulatedProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Finding 5: once a run is guarded, an agent that makes snapshots slow does not switch the guard off."""
+    guarding = importlib.import_module("quintet.loop.run.guarding")
+    take = guarding.take
+
+    def take_too_long(*given: Any, **options: Any) -> object:
+        if (project.wd / "slow").exists():
+            raise TooLarge("a snapshot of the project takes more than 600 s")
+        return take(*given, **options)
+
+    monkeypatch.setattr(guarding, "take", take_too_long)
+    project.stub.script[PROGRAMMER] = acting(SMOOTH[PROGRAMMER][-1], edit(project, ".gitignore", "slow\n"))
+    project.stub.script[PEER_PROGRAMMER] = acting(SMOOTH[PEER_PROGRAMMER][-1], edit(project, "slow"))
+    project.stub.script[TESTER] = acting(PASS, edit(project, "check.sh", "exit 0\n"))
+    done = project.run(PROTECT="check.sh", VERIFY_CMD="sh check.sh", MAX_ROUNDS="1")
+    assert done.code != 0, done.out
+    assert "no verdict of it counts: a snapshot of the project takes more than 600 s" in done.out
+    assert [event["verdict"] for event in project.events("test_judged")] == ["PASS", "FAIL"], "asked once more"
+
+
+def test_an_undo_that_fails_leaves_no_verdict_until_it_is_done(
+    project: SimulatedProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put = Restoring._put
+
+    def fail(self: Restoring, root: str, path: str, entry: Any) -> None:
+        if path == "main.c" and not (project.wd / "mended").exists():
+            raise OSError(errno.EIO, "Input/output error")
+        put(self, root, path, entry)
+
+    monkeypatch.setattr(Restoring, "_put", fail)
+    project.stub.script[TESTER] = acting(PASS, edit(project), nothing, edit(project, "mended"), nothing)
+    done = project.run()
+    verdicts = [event["verdict"] for event in project.events("test_judged")]
+    assert verdicts == ["PASS", "FAIL", "FAIL", "PASS"], "only the last one counts"
+    assert "main.c could not be put back: Input/output error" in done.out
+    assert (project.wd / "main.c").read_text() == CODE
 
 
 def test_what_the_state_file_is_called_is_no_change_of_a_role(project: SimulatedProject) -> None:
