@@ -98,9 +98,7 @@ def test_a_worktree_is_merged_and_discarded(ending: str) -> None:
     with attack() as made:
         made.carry_out({"programmer": [LOOK, "echo 42 > answer.txt", COMMIT]}, "--worktree")
         assert made.code == 0, made.evidence
-        branches = made.run.git("branch", "--format=%(refname:short)").split()
-        (branch,) = [name for name in branches if name.startswith("quintet/")]
-        code, said = made.run.call(ending, branch, *(["--yes"] if ending == "discard" else []))
+        code, said = made.run.call(ending, *(["--force"] if ending == "discard" else []))
         assert code == 0, said
         assert (made.run.wd / "answer.txt").exists() is (ending == "merge")
         made.run.git("fsck", "--strict")
@@ -119,6 +117,7 @@ def test_a_killed_run_resumes_with_what_agents_committed() -> None:
         )
         process.kill()
         process.wait()
+        made.run.kill_tmux()
         made.carry_out({"programmer": ["git log --format=%s > log.txt; echo 42 > answer.txt"]}, POST_GIT_COMMIT="1")
         assert made.code == 0, made.evidence
         assert folder.exists()
