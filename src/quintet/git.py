@@ -35,6 +35,7 @@ _OPTIONS: Final = (
     *("-c", "gc.auto=0"),
     *("-c", "maintenance.auto=false"),
     *("-c", "advice.detachedHead=false"),
+    *("-c", "submodule.recurse=false"),
 )
 _NO_HOOKS: Final = ("-c", "core.hooksPath=/dev/null")
 _FIXED: Final = {

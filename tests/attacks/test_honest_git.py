@@ -120,6 +120,6 @@ def test_a_killed_run_resumes_with_what_agents_committed() -> None:
         made.run.kill_tmux()
         made.carry_out({"programmer": ["git log --format=%s > log.txt; echo 42 > answer.txt"]}, POST_GIT_COMMIT="1")
         assert made.code == 0, made.evidence
-        assert folder.exists()
+        assert kept and kept.exists()
         assert made.run.git("show", "HEAD:log.txt").startswith("agent")
         assert made.run.git("log", "--format=%s").splitlines()[1:] == ["Begin"]

@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "workspaces.md"
 BEGIN, END = "<!-- the table begins: python -m tests.sandbox.orders -->", "<!-- the table ends -->"
+BUSY = "Device or resource busy"
 READ_ONLY, NOT_THERE = "Read-only file system", "No such file or directory"
 
 
@@ -26,7 +27,8 @@ ORDERS: Final = (
     Order("end the run's process", "kill $(cat ~/run.pid)", "No such process"),
     Order("edit the user's checkout from a worktree", "echo x > {project}/README.md", READ_ONLY),
     Order("change the hooks of the repository", "echo x > $(git rev-parse --git-path hooks)/post-commit", READ_ONLY),
-    Order("change the settings of git", "git config core.pager 'touch x'", READ_ONLY),
+    Order("change the settings of git", "git config core.pager 'touch x'", BUSY),
+    Order("replace the repository", "mv .git .moved", BUSY),
     Order("read the token of the run's server", "cat .tmp/server.json", NOT_THERE),
     Order("read the run's records", "ls $XDG_STATE_HOME/quintet/records", NOT_THERE),
     Order("type into the terminal of another role", "tmux -S $XDG_STATE_HOME/quintet/s/x ls", NOT_THERE),

@@ -74,7 +74,9 @@ def make_private_git(tree: Path, folder: Path) -> None:
     files.make_folder(folder)
     try:
         found = _locate(tree)
-        mounts = [*_dot_git(tree, found), *_nested(found.top if found else tree, tree, folder, found)]
+        top = found.top if found else tree
+        _refuse_link(top / _DOT_GIT)
+        mounts = [*_dot_git(tree, found), *(_nested(top, tree, folder, found) if shutil.which("git") else ())]
         mounts += [*_clone(found, folder), *_used_by_git(found, tree)] if found else []
     except (GitError, OSError) as error:
         why = f"agents cannot have a git folder of their own: {error}"
@@ -95,6 +97,15 @@ def git_mounts(tree: Path, folder: Path | None) -> list[Mount]:
     found = _locate(tree)
     shown = [Mount(path, Access.READ, path) for path in (found.common, found.own)] if found else []
     return [*([Mount(found.top, Access.READ)] if found else []), *shown, *_dot_git(tree, found)]
+
+
+def remove_masks(tree: Path, folder: Path) -> None:
+    """Remove the empty folders that bubblewrap has made where there is no `.git`, when no agent is left."""
+    if (folder / _MOUNTS).exists():
+        for mount in git_mounts(tree, folder):
+            if mount.access is Access.HIDDEN:
+                with suppress(OSError):
+                    mount.path.rmdir()
 
 
 def nested_repositories(top: Path, folder: Path) -> list[str]:
@@ -122,8 +133,9 @@ def repositories_made_since(tree: Path, folder: Path) -> list[str]:
 def _locate(tree: Path) -> _Repository | None:
     """The repository that a folder is in; None where there is none, or none that git trusts."""
     what = ("--show-toplevel", "--git-dir", "--git-common-dir")
-    said = git.run(tree, "rev-parse", "--path-format=absolute", *what, check=False)
-    if said.code:
+    try:
+        said = git.run(tree, "rev-parse", "--path-format=absolute", *what)
+    except GitError:
         return None
     top, own, common = (_real(Path(line)) for line in said.text.split("\n")[:3])
     return _Repository(top, own, common)
@@ -132,13 +144,18 @@ def _locate(tree: Path) -> _Repository | None:
 def _dot_git(tree: Path, found: _Repository | None) -> Iterator[Mount]:
     """Mounts for `.git` of the tree and of the top of its repository, where no git folder is mounted there."""
     for path in {(found.top if found else tree) / _DOT_GIT, tree / _DOT_GIT}:
-        if path.is_symlink():
-            how = "git init --separate-git-dir makes a file of it, which names the same folder"
-            raise SandboxError(f"{path} is a symbolic link, which agents could replace", how)
-        if not path.exists():
+        if not os.path.lexists(path):
             yield Mount(path, Access.HIDDEN)
+        elif path.is_symlink():
+            continue  # nothing can be mounted there
         elif found is None or path not in (found.common, found.own):
             yield Mount(path, Access.READ, path, is_file=path.is_file())
+
+
+def _refuse_link(dot_git: Path) -> None:
+    if dot_git.is_symlink():
+        how = f"replace it by a file with the line gitdir: {_real(dot_git)}"
+        raise SandboxError(f"{dot_git} is a symbolic link, which agents could replace", how)
 
 
 # -- the clone
@@ -305,8 +322,7 @@ def _nested(top: Path, tree: Path, private: Path, found: _Repository | None) -> 
             continue
         dot_git = folder / _DOT_GIT
         yield from _pinned(dot_git, tree)
-        if dot_git.is_symlink():
-            raise SandboxError(f"{dot_git} is a symbolic link, which agents could replace", "make it a file or folder")
+        _refuse_link(dot_git)
         yield Mount(dot_git, Access.READ, dot_git, is_file=dot_git.is_file())
         said = git.run(folder, "rev-parse", "--absolute-git-dir", check=False)
         own = _real(Path(said.text)) if not said.code else dot_git

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from quintet.config import Settings
 from quintet.config.load import Loaded
 from quintet.errors import Paused, QuintetError, StateError, StoppedOnPurpose, TokensUsedUp
+from quintet.layout import private_git_folder
 from quintet.loop.decide import flow
 from quintet.loop.decide.state import State, Status, has_all_terminals
 from quintet.loop.decide.steps import (
@@ -46,6 +47,7 @@ from quintet.loop.run.terminals import Terminals, end_terminals_of
 from quintet.loop.run.work_tree import dirty_paths, head_commit, uncommitted
 from quintet.loop.run.worktree_setup import set_up_worktree
 from quintet.prose import plural
+from quintet.sandbox.private_git import remove_masks
 
 EXIT_CODES: Final = {Status.PASS: 0, Status.FAIL: 1, Status.RUNNING: 1}
 
@@ -322,4 +324,6 @@ class _Run:
             ended = False
         if not ended:
             self.store.warn("some terminals may live on: their server did not say that it has ended them")
+        elif self.settings.is_sandboxed:
+            remove_masks(self.settings.workspace.tree, private_git_folder(self.store.state.run_id))
         return ended
