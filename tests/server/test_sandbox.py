@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 from quintet.processes import has_ended
+from quintet.sandbox.private_git import make_private_git
 from tests.guard.projects import git
 from tests.sandbox.need import need_bubblewrap
 from tests.server.rig import Rig
@@ -75,7 +76,10 @@ def test_only_what_the_work_needs_can_be_written(boxed: Boxed) -> None:
         "echo 1 > ~/.cache/some",
         f"echo 1 > {more}/some",
     )
-    assert [said.split(":")[0] for said in boxed.run(*allowed, write=[str(more)])] == ["0"] * len(allowed)
+    private = boxed.rig.root / "private"
+    make_private_git(boxed.rig.wd, private)
+    done = boxed.run(*allowed, write=[str(more)], git=str(private))
+    assert [said.split(":")[0] for said in done] == ["0"] * len(allowed)
     assert (boxed.rig.wd / "made.txt").exists()
     assert (boxed.tmp / "agent-responses" / "answer.md").exists(), "the role's own folder is its .tmp"
     assert not Path("/tmp/own").exists()
