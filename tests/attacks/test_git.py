@@ -95,7 +95,8 @@ def test_hooks_do_not_run_in_a_sandboxed_run(path: str) -> None:
         hook.chmod(0o755)
         made.run.git("add", "--all")
         made.run.git("commit", "--quiet", "--allow-empty", "--message", "Add a hook")
-        made.carry_out({"programmer": [f"echo 'touch {mark_of(made)}' >> {path}/pre-commit"]}, POST_GIT_COMMIT="1")
+        orders = [f"echo 'touch {mark_of(made)}' >> {path}/pre-commit; echo 42 > answer.txt"]
+        made.carry_out({"programmer": orders}, POST_GIT_COMMIT="1")
         assert made.code == 0, made.evidence
         assert not mark_of(made).exists(), made.evidence
         notes = [event["text"] for event in made.events("noted")]
@@ -111,8 +112,8 @@ def test_a_slow_snapshot_does_not_switch_the_guard_off() -> None:
         made.run.git("commit", "--quiet", "--message", "Add a check")
         deep = "/".join(f"d{number}" for number in range(40))
         slow = (
-            f"mkdir -p {deep} && python3 -c \"print(chr(10).join('**/*a*' + str(n) + '*b*/*c' for n in range(40000)))\""
-            f" > .gitignore && for n in $(seq 150); do echo $n > {deep}/$n.txt; done"
+            f"mkdir -p {deep} && python3 -c \"print(chr(10).join('**/*a*' + str(n) + '*b*/*c' for n in range(8000)))\""
+            f" > .gitignore && for n in $(seq 100); do echo $n > {deep}/$n.txt; done"
         )
         orders = {"programmer": [slow], "tester": ["echo 'exit 0' > check.sh"]}
         made.carry_out(orders, VERIFY_CMD="sh check.sh", MAX_ROUNDS="1")
