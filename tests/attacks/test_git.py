@@ -1,5 +1,6 @@
 """Agents that use git to get out of the sandbox, to move the user's branches, or to blind the guard."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -132,3 +133,15 @@ def test_pipes_and_sockets_in_the_tree_are_taken_out() -> None:
         assert all(name in told for name in ("'pipe'", "src/pipe", "src/s")), told
         assert sorted(path.name for path in (made.run.wd / "src").iterdir()) == ["a"]
         assert not (made.run.wd / "pipe").exists()
+
+
+@pytest.mark.attacks
+def test_a_project_without_a_repository_gets_none() -> None:
+    """Finding 4: Quintet would commit to a repository that an agent made, with its hooks."""
+    with attack() as made:
+        shutil.rmtree(made.run.wd / ".git")
+        hook = f"printf '#!/bin/sh\\ntouch {mark_of(made)}\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit"
+        made.carry_out({"programmer": [f"git init -q .; mkdir -p .git/hooks; {hook}; true"]}, POST_GIT_COMMIT="1")
+        assert made.code == 0, made.evidence
+        assert not mark_of(made).exists()
+        assert not (made.run.wd / ".git").exists()
