@@ -54,6 +54,21 @@ def test_what_a_command_leaves_running_is_ended(tmp_path: Path) -> None:
     gone(int((tmp_path / "pid").read_text()))
 
 
+def test_a_daemon_ends_with_a_supervised_command(tmp_path: Path) -> None:
+    daemon = "(setsid sh -c '(setsid sleep 600 & echo $! > pid)' &)\nuntil test -s pid; do sleep 0.01; done\n"
+    assert command.run(f"{daemon}exit 3", tmp_path, 30, supervised=True) == command.Outcome(3, "")
+    gone(int((tmp_path / "pid").read_text()))
+    slow = command.run(f"rm pid\n{daemon}sleep 600", tmp_path, 0.5, supervised=True)
+    assert slow.exit_code == command.TIMED_OUT
+    gone(int((tmp_path / "pid").read_text()))
+
+
+def test_a_supervised_command_ends_as_it_would_alone(tmp_path: Path) -> None:
+    for line in ("exit 7", "kill -9 $$", "no-such-program", "kill -TERM $$"):
+        alone = command.run(line, tmp_path, 30)
+        assert command.run(line, tmp_path, 30, supervised=True).exit_code == alone.exit_code
+
+
 def gone(pid: int) -> None:
     def dead() -> bool:
         try:

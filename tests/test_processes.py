@@ -78,7 +78,8 @@ def test_no_other_module_uses_what_only_linux_has() -> None:
     words = re.compile(r"\"/proc|SO_PEERCRED|pidfd_|O_PATH|O_TMPFILE|prctl|inotify|memfd|copy_file_range|os\.sched_")
     source = Path(quintet.__file__).parent
     users = {str(path.relative_to(source)) for path in source.rglob("*.py") if words.search(path.read_text())}
-    with_another_way = {"command.py", "processes.py", "server/tmux/servers.py"}
+    with_another_way = {"command.py", "processes.py", "server/tmux/servers.py", "supervise.py"}
+    with_another_way |= {"guard/watching.py"}
     with_another_way |= {"providers/acp/agent_process.py", "providers/acp/process_tree.py"}
     assert users == {*with_another_way, "sandbox/bubblewrap.py", "sandbox/mounts.py"}, (
         "tests take the first way away; the sandbox needs Linux"

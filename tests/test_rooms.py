@@ -26,6 +26,7 @@ LEAVES = {
     "quintet.program",
     "quintet.prose",
     "quintet.roles",
+    "quintet.supervise",
     "quintet.tokens",
     "quintet.variables",
 }

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from quintet.supervise import COMMAND, command_before
+
 Shield = Callable[[], AbstractContextManager[None]]
 LONGEST_OUTPUT: Final = 1_000_000
 """bytes that are kept, half from the beginning and half from the end"""
@@ -22,6 +24,8 @@ _LOOK_SECONDS: Final = 0.25
 NOT_FOUND: Final = 127
 TIMED_OUT: Final = 124
 TOO_MUCH: Final = 153
+_SUPERVISOR_SECONDS: Final = 10.0
+"""how long a supervisor may take to end what a command has left"""
 _ENDED: Final = 1_000
 """no exit code of a process"""
 
@@ -47,12 +51,18 @@ def run(
     shield: Shield = contextlib.nullcontext,
     *,
     given: bytes = b"",
+    supervised: bool = False,
+    inherits: bool = True,
 ) -> Outcome:
     """Run a shell line (a text) or a program (a list) in a process group of its own, and wait for it.
 
     It reads what is `given` from its standard input. The shield keeps signals away from the start: one in its middle
-    would leave a process that nobody ends.
+    would leave a process that nobody ends. `supervised`: all that it starts ends with it, also a daemon. Unless it
+    `inherits` the environment of this process, it has `env` alone.
     """
+    if supervised:
+        words = ("/bin/sh", "-c", command) if isinstance(command, str) else command
+        command = [*command_before(COMMAND), *words]
     with contextlib.ExitStack() as files:
         try:
             output, standard_input = (files.enter_context(tempfile.TemporaryFile()) for _ in range(2))
@@ -67,7 +77,7 @@ def run(
                     command,
                     shell=isinstance(command, str),
                     cwd=cwd,
-                    env={**os.environ, **(env or {})},
+                    env={**(os.environ if inherits else {}), **(env or {})},
                     stdin=standard_input,
                     stdout=output,
                     stderr=subprocess.STDOUT,
@@ -82,6 +92,8 @@ def run(
             return Outcome(NOT_FOUND, f"it cannot be run: {error}")
         finally:
             if process is not None:
+                if supervised:
+                    _end_supervised(process)
                 end_group(process)
         text = _read(output.fileno())
     notes = {TIMED_OUT: f"\n(did not end within {timeout:g} s)", _ENDED: f"\n(ended: more than {MOST_OUTPUT:,} bytes)"}
@@ -116,6 +128,13 @@ def wait(process: "subprocess.Popen[bytes]", seconds: float) -> int:
     finally:
         os.close(handle)
     return process.wait(0)
+
+
+def _end_supervised(process: "subprocess.Popen[bytes]") -> None:
+    """Let the supervisor end all that the command has started; killed, it could not."""
+    with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
+        process.terminate()
+        wait(process, _SUPERVISOR_SECONDS)
 
 
 def end_group(process: "subprocess.Popen[bytes]") -> None:

@@ -186,6 +186,12 @@ def duplicate(source: Path, target: Path, below: Path | None = None) -> None:
             os.fchmod(copied.fileno(), stat.S_IMODE(found.st_mode))
 
 
+def make_link(path: Path, target: str, below: Path | None = None) -> None:
+    """Make a symbolic link. Nothing must have its name yet."""
+    with _parent(path, below, private=False) as (folder, name):
+        os.symlink(target, name, dir_fd=folder)
+
+
 def move(source: Path, target: Path, below: Path | None = None) -> None:
     """Move whatever is at a path, as it is, and make it private. What is at the target is replaced, unless it is a
     folder."""

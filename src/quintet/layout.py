@@ -34,6 +34,8 @@ PROMPTS: Final = "prompts"
 SETTINGS: Final = "settings.json"
 PROMPT_TEXTS: Final = "prompt-texts"
 """in a run's record: the settings that it was begun with, and the user's own prompt texts"""
+PROTECTED: Final = "protected"
+"""in a run's record: the protected files as they were at its start"""
 CHANGES: Final = "changes.json"
 """what a run has changed in the repository, kept at its end"""
 CHANGES_PATCH: Final = "changes.patch"
@@ -94,6 +96,16 @@ def private_git_folder(run_id: str) -> Path:
 def guard_folder(run_id: str) -> Path:
     """The snapshots by which a run knows what its agents have changed."""
     return record_folder(run_id) / "guard"
+
+
+def protected_folder(run_id: str) -> Path:
+    """The protected files of a run as they were at its start."""
+    return record_folder(run_id) / PROTECTED
+
+
+def checks_folder(run_id: str) -> Path:
+    """What the checks of a run in a sandbox have as `/tmp` and as the `.tmp` of the work tree."""
+    return record_folder(run_id) / "checks"
 
 
 def start_snapshot(run_id: str) -> Path:

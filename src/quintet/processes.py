@@ -48,12 +48,19 @@ class Process(NamedTuple):
 def has_ended(pid: int) -> bool:
     """Whether a process is gone, or is a zombie: it has ended, but its parent has not asked for its exit code."""
     if HAS_PROC:
-        return not (words := _stat(pid)) or words[0] in ("Z", "X")
+        return not (words := _stat(pid)) or (words[0] in ("Z", "X") and _has_one_thread(words))
     return _status(pid) in ("", psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+
+
+def _has_one_thread(words: list[str]) -> bool:
+    """Whether a process has one thread: one whose first thread has ended looks like a zombie, and may have others."""
+    return int(words[17]) <= 1 if len(words) > 17 else True  # noqa: PLR2004 - see proc(5)
 
 
 def is_stopped(pid: int) -> bool:
     """Whether a process was stopped by a signal: it exists, but does nothing until it is continued."""
+    if HAS_PROC:
+        return _stat(pid)[:1] in (["T"], ["t"])
     return _status(pid) in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
 
 
@@ -88,6 +95,17 @@ def children_of(pid: int) -> list[int]:
         return [child.pid for child in psutil.Process(pid).children()]
     except psutil.Error:
         return []
+
+
+def all_children() -> dict[int, list[int]]:
+    """The living processes that each process of the machine has started or adopted, seen in one look."""
+    found: dict[int, list[int]] = {}
+    for pid in psutil.pids():
+        if not has_ended(pid):
+            parent = _stat(pid)[1:2] if HAS_PROC else [str(parent_of(pid))]
+            for number in parent:  # none where it has ended since
+                found.setdefault(int(number), []).append(pid)
+    return found
 
 
 def parent_of(pid: int) -> int:

@@ -125,7 +125,7 @@ def test_a_long_prompt_with_anything_in_it_arrives_byte_for_byte(rig: Rig, agent
     assert rig.ask(terminal, "short") == "done"
     assert agents.prompts() == [text, "short"]
     assert not (agents.folder(terminal) / INPUT).exists()
-    host, (agent,) = rig.pane_pid(terminal), agents.events("start")
+    (host,), (agent,) = children_of(rig.pane_pid(terminal)), agents.events("start")
     assert children_of(host) == [agent]
     assert rig.http.post(f"/terminals/{terminal}/exit").status_code == 200
     assert all(map(has_ended, (host, agent))), "an agent at rest ends by the host's own command"

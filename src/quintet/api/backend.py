@@ -136,6 +136,12 @@ class Backend(Protocol):
     def end_strays(self, session_name: str, but: str = "") -> dict[str, list[str]]:
         """End what finished turns have left running, of all terminals but one; by terminal, the commands."""
 
+    def stop_processes(self, session_name: str) -> None:
+        """Stop everything that runs in the terminals of a session, where the server can."""
+
+    def continue_processes(self, session_name: str) -> None:
+        """Let everything go on that was stopped."""
+
     def delete_session(self, session_name: str) -> None:
         """End a session and all its terminals; one that is gone already is no error."""
 

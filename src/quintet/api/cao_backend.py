@@ -110,6 +110,12 @@ class CaoBackend:
         """CAO knows nothing of what its terminals have started."""
         return {}
 
+    def stop_processes(self, session_name: str) -> None:
+        """CAO cannot."""
+
+    def continue_processes(self, session_name: str) -> None:
+        """CAO stops none."""
+
     def delete_session(self, session_name: str) -> None:
         try:
             self._client.request("DELETE", f"/sessions/{quote(sendable(session_name), safe='')}")

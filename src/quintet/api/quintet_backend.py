@@ -65,8 +65,14 @@ class QuintetBackend(CaoBackend):
             return
 
     def end_strays(self, session_name: str, but: str = "") -> dict[str, list[str]]:
-        path = f"/sessions/{quote(sendable(session_name), safe='')}/strays"
+        path = f"{_session_path(session_name)}/strays"
         return StraysEnded.model_validate(self._client.request("POST", path, params={"but": but})).ended
+
+    def stop_processes(self, session_name: str) -> None:
+        self._client.request("POST", f"{_session_path(session_name)}/stop")
+
+    def continue_processes(self, session_name: str) -> None:
+        self._client.request("POST", f"{_session_path(session_name)}/continue")
 
     def check_token(self) -> None:
         """Ask for something that needs the token: /health is answered to everybody."""
@@ -74,6 +80,10 @@ class QuintetBackend(CaoBackend):
             self.get_terminal(_NO_TERMINAL)
         except TerminalGone:
             return
+
+
+def _session_path(name: str) -> str:
+    return f"/sessions/{quote(sendable(name), safe='')}"
 
 
 def backend_of(client: ApiClient) -> Backend:

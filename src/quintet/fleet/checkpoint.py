@@ -24,7 +24,7 @@ from quintet import files, git
 from quintet.errors import GitError, QueueError
 from quintet.fleet.choosing import machine_of_slot
 from quintet.fleet.tasks import QueuedTask, TaskOutcome, TaskSpec, attempt_name, branch_of
-from quintet.layout import JOURNAL, PROMPT_TEXTS, PROMPTS, STATE, TMP, fleet_folder, record_folder
+from quintet.layout import JOURNAL, PROMPT_TEXTS, PROMPTS, PROTECTED, STATE, TMP, fleet_folder, record_folder
 from quintet.prose import printable
 
 SECONDS: Final = 600.0
@@ -40,7 +40,7 @@ _PAUSE_SECONDS: Final = 0.1
 _LONGEST_ANSWER: Final = 500
 RECORDS: Final = TMP / "records"
 """where the run's records are in a checkpoint"""
-_KEPT: Final = (STATE, JOURNAL, "[0-9]*", f"{PROMPT_TEXTS}/*", f"{PROMPTS}/*")
+_KEPT: Final = (STATE, JOURNAL, "[0-9]*", f"{PROMPT_TEXTS}/*", f"{PROMPTS}/*", f"{PROTECTED}/*")
 """the files of a record that a run needs to go on; not its snapshots, nor its settings, which may hold secrets of a
 machine: whoever goes on has those of the task"""
 _NOBODY: Final = {

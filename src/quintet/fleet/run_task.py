@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from quintet import command, files, git
+from quintet import files, git
 from quintet.config import Settings
 from quintet.config.load import Loaded
 from quintet.errors import GitError, QuintetError, RunError
@@ -48,6 +48,7 @@ from quintet.loop.record.saved_state import load_project_state, save
 from quintet.loop.record.signals import Interrupted, Signals
 from quintet.loop.record.state_file import decode_state
 from quintet.loop.run.choose_workspace import in_workspace
+from quintet.loop.run.confined import ConfinedCommands
 from quintet.loop.run.resume import not_resumable_reason
 from quintet.loop.run.work_tree import uncommitted
 from quintet.loop.run.worktree_setup import setup_failure
@@ -115,7 +116,7 @@ def _in_its_tree(order: Order, signals: Signals) -> Loaded:
         loaded = load_task_settings(spec, order.task, order.attempt, tree, order.providers)
         if order.records:
             if _adopt(Path(order.records), tree) and loaded.settings.workspace_setup:
-                _set_up_again(loaded.settings, tree, signals)
+                _set_up_again(loaded.settings, tree, signals, Path(order.records) / "setup")
             shutil.rmtree(order.records)
         branch = git.run(tree, "symbolic-ref", "--short", "HEAD").text
         settings = replace(loaded.settings, chosen=Workspace(tree, tree, branch), state_file=tree / STATE_FILE)
@@ -128,10 +129,10 @@ def _in_its_tree(order: Order, signals: Signals) -> Loaded:
     return replace(loaded, settings=in_workspace(settings, there.workspace))
 
 
-def _set_up_again(settings: Settings, tree: Path, signals: Signals) -> None:
+def _set_up_again(settings: Settings, tree: Path, signals: Signals, place: Path) -> None:
     """Run the setup command in a clone that is new while its run is not: a checkpoint has nothing that git ignores."""
     line = settings.workspace_setup
-    ended = command.run(line, tree, settings.response_timeout, shield=signals.deferred)
+    ended = ConfinedCommands(settings, tree, place).run(line, settings.response_timeout, signals.deferred)
     if ended.exit_code:
         raise setup_failure(line, ended)
 

@@ -3,13 +3,15 @@
 `Store` is a private folder that keeps snapshots. `take` makes one, `look` scans the project again by the rules of an
 earlier one, and `save` keeps what that has seen. `compare` lists what differs, `Rules.split` says what of it a role may
 do, `undo` takes the rest back and `finish` completes an undo that was killed; `keep` only writes changes down as a
-patch. `outline` and `differences` are for a checkout that is only watched.
+patch. `outline` and `differences` are for a checkout that is only watched. `keep_protected` and `load_protected` give
+the protected files as they were at the start of a run, for its checks.
 """
 
 from quintet.guard.archive import keep
 from quintet.guard.changes import Area, Change, compare
 from quintet.guard.checkout import Outline, differences, outline
 from quintet.guard.globs import matches
+from quintet.guard.protected import ProtectedFiles, keep_protected, load_protected
 from quintet.guard.rules import Rules, Split
 from quintet.guard.scanning import SECONDS, START_SECONDS, look, save, take
 from quintet.guard.snapshot import Snapshot, load
@@ -23,6 +25,7 @@ __all__ = [
     "Change",
     "Entry",
     "Outline",
+    "ProtectedFiles",
     "Rules",
     "Snapshot",
     "Split",
@@ -32,7 +35,9 @@ __all__ = [
     "differences",
     "finish",
     "keep",
+    "keep_protected",
     "load",
+    "load_protected",
     "look",
     "matches",
     "outline",

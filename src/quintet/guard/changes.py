@@ -12,7 +12,7 @@ from quintet.guard.repository import GUARDED_REFS, SUBMODULE
 from quintet.guard.snapshot import DOT_GIT, Snapshot
 from quintet.guard.store import Entry
 
-_CACHES: Final = {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".gradle", ".nyc_output"}
+CACHES: Final = {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".gradle", ".nyc_output"}
 """folders that running a test writes to; they are seen only where git does not ignore them"""
 _TOLD_OTHERWISE: Final = ("git/HEAD", "git/index", "git/sharedindex.")
 
@@ -88,7 +88,7 @@ class Change:
         """
         match self.area:
             case Area.FILE:
-                return self.before is not None and _CACHES.isdisjoint(self.name.split("/"))
+                return self.before is not None and CACHES.isdisjoint(self.name.split("/"))
             case Area.REF:
                 return self.before is not None and self.name != GUARDED_REFS[-1]
             case _:

@@ -59,6 +59,8 @@ class Launch:
     """whether the agent shall ask before it acts; else it runs unattended"""
     sandboxed: bool = False
     """whether it can write to nothing in the user's home but its own folders"""
+    before: tuple[str, ...] = ()
+    """the words of a sandbox that the program is tried in"""
 
 
 @dataclass(frozen=True)

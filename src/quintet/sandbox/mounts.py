@@ -35,6 +35,8 @@ class Mount:
     source: Path | None = None
     """what is seen there, where that is not the path itself"""
     is_file: bool = False
+    pinned: bool = False
+    """it is made although it changes nothing: inside, a mount point cannot be moved, removed or replaced"""
 
 
 def arrange(wanted: Iterable[Mount]) -> list[Mount]:
@@ -47,7 +49,7 @@ def arrange(wanted: Iterable[Mount]) -> list[Mount]:
     for path in sorted(by_path, key=lambda path: path.parts):
         mount = by_path[path]
         around = next(made[parent] for parent in path.parents if parent in made)
-        if mount.access is not around.access or mount.source or around.source:
+        if mount.access is not around.access or mount.source or around.source or mount.pinned:
             made[path] = mount
     return [mount for mount in made.values() if mount.path != ROOT]
 

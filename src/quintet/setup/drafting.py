@@ -1,6 +1,5 @@
 """Draft a task file: one agent explores the project and writes the file, and Quintet looks at what it wrote."""
 
-import os
 import secrets
 import shlex
 import shutil
@@ -16,7 +15,6 @@ from typing import Final
 from quintet import command, files
 from quintet.api.backend import Backend, LaunchOptions, TerminalView
 from quintet.api.client import ApiClient
-from quintet.api.models import Sandbox
 from quintet.api.quintet_backend import backend_of
 from quintet.api.status import AT_REST, TerminalStatus
 from quintet.config import Settings
@@ -29,16 +27,14 @@ from quintet.loop.decide.markup import normalise
 from quintet.loop.record.lock import directory_lock
 from quintet.loop.record.responses import make_tmp
 from quintet.loop.record.signals import Signals
+from quintet.loop.run.confined import ConfinedCommands
 from quintet.loop.run.terminals import own_agent
 from quintet.program import program
 from quintet.prose import plural
 from quintet.providers.registry import REGISTERED
 from quintet.roles import ANALYST
-from quintet.sandbox.bubblewrap import find_bubblewrap
-from quintet.sandbox.mounts import bwrap_arguments
-from quintet.sandbox.places import SandboxPlaces, Wishes
 from quintet.server.http.embedded import EmbeddedServer
-from quintet.setup.sandboxing import refuse_without_sandbox
+from quintet.setup.sandboxing import agent_sandbox, refuse_without_sandbox
 from quintet.setup.tasks import shipped_template
 
 Tell = Callable[[str], None]
@@ -107,24 +103,10 @@ class _Drafting:
         return TaskDraft(text, lint(text), red, list(_doubts(outcomes)))
 
     def _try_check(self, check: Check) -> command.Outcome:
-        """Run a check as the agent itself could: nobody has read it yet."""
-        return command.run(
-            [*self._sandbox_command(), *check.command], self.settings.wd, CHECK_SECONDS, shield=self.signals.deferred
-        )
-
-    def _sandbox_command(self) -> list[str]:
-        """What stands before a check's command; nothing where the agent was in no sandbox either."""
-        wanted, wd = self._sandbox(), self.settings.wd
-        if wanted is None:
-            return []
-        bubblewrap = find_bubblewrap()
+        """Run a check as a run would, with no agent's logins: nobody has read it yet."""
         foreign = [path for agent in REGISTERED.values() for path in (*agent.homes, *agent.own_files)]
-        scratch, wishes = self.place / "scratch", Wishes(wanted.write, wanted.hide, wanted.show)
-        files.make_folder(scratch)
-        places = SandboxPlaces(wd, scratch, Path(wanted.tmp), foreign=foreign, wishes=wishes)
-        mounts = places.mounts(os.environ)
-        arguments = bwrap_arguments(mounts, wd, network=wanted.network, is_root=os.getuid() == 0)
-        return [bubblewrap.program, *bubblewrap.flags, *arguments, "--"]
+        commands = ConfinedCommands(self.settings, self.settings.wd, self.place / "checks", foreign)
+        return commands.run(check.command, CHECK_SECONDS, self.signals.deferred)
 
     def _ask(self, wish: str) -> str:
         """What the agent writes for the wish."""
@@ -148,25 +130,13 @@ class _Drafting:
             "model": agent.model,
             "args": agent.args,
             "permissions": self.settings.permissions,
-            "sandbox": self._sandbox(),
+            "sandbox": agent_sandbox(self.settings, self.place / "tmp"),
             "agent": own_agent(self.settings, agent.provider),
         }
         made = backend.create_session(agent.profile, agent.provider, session_name=session, **options)
         self.tell(f"{agent.provider} explores the project ...")
         self._until(backend, made.id, lambda view: view.status in AT_REST, READY_SECONDS, "it did not get ready")
         return made.id
-
-    def _sandbox(self) -> Sandbox | None:
-        settings = self.settings
-        if not settings.is_sandboxed:
-            return None
-        return Sandbox(
-            tmp=str(self.place / "tmp"),
-            write=list(settings.sandbox_write),
-            hide=[str(user_state_folder()), *settings.sandbox_hide],
-            show=list(settings.sandbox_show),
-            network=settings.sandbox_network != "none",
-        )
 
     def _prompt(self, wish: str) -> str:
         path = self.settings.wd / RESPONSE_DIR / NAME

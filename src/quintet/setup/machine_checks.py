@@ -1,25 +1,32 @@
 """What `quintet doctor` checks on the machine: tmux, git, the folder of the sockets, and the agent CLIs."""
 
 import os
+import secrets
 import shutil
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from quintet import git
+from quintet import files, git
 from quintet.api.shown import last_lines
-from quintet.config import Settings
+from quintet.config import Agent, Settings
 from quintet.errors import ConfigError, ServerError
+from quintet.layout import user_state_folder
 from quintet.loop.run.terminals import ASK
-from quintet.providers.base import Launch, Login, Provider
+from quintet.providers.base import Launch, Login, Provider, StartRefused
 from quintet.providers.programs import version_of
 from quintet.providers.registry import NOT_TRIED, REGISTERED
 from quintet.providers.scripted import SCENARIO_VARIABLE
 from quintet.providers.scripted.scenario import load_role_script
 from quintet.roles import ROLES
+from quintet.server.refusals import BadRequest
 from quintet.server.state_folder import StateFolder
 from quintet.server.terminal.direct_access import tmux_version
+from quintet.server.terminal.sandbox import sandbox_command
+from quintet.server.terminal.terminal_spec import TerminalSpec
 from quintet.setup.checks import DoctorFinding, failure, ok, warning
 from quintet.setup.providers import provider_named
+from quintet.setup.sandboxing import agent_sandbox
 
 
 def check_tmux() -> DoctorFinding:
@@ -71,10 +78,27 @@ def check_starts(env: Mapping[str, str], settings: Settings) -> Iterator[DoctorF
         if provider is None or same in tried or not provider.find(env, settings.wd):
             continue
         tried.add(same)
-        asks = settings.permissions == ASK
-        launch = Launch("", agent.profile, "", settings.wd, settings.wd, env, agent.model, agent.args, asks=asks)
-        if refused := provider.try_flags(launch):
+        try:
+            refused = _try_start(provider, agent, env, settings)
+        except (BadRequest, ServerError):  # `check_sandbox` and `check_agents` say so
+            continue
+        if refused:
             yield failure(agent.provider, f"{role}: it does not start: {last_lines(refused.said)}", refused.mend)
+
+
+def _try_start(provider: Provider, agent: Agent, env: Mapping[str, str], settings: Settings) -> StartRefused | None:
+    """Start an agent CLI where a run would: in a sandbox, if the settings ask for one."""
+    place, asks = user_state_folder() / "doctor" / secrets.token_hex(6), settings.permissions == ASK
+    folder, sandbox = place / "terminal", agent_sandbox(settings, place / "tmp")
+    spec = TerminalSpec(provider, agent.profile, "", settings.wd, agent.model, agent.args, sandbox=sandbox)
+    try:
+        for path in (folder, place / "tmp"):
+            files.make_folder(path)
+        before = tuple(sandbox_command(StateFolder(), folder, spec, env))
+        launch = Launch("", agent.profile, "", folder, settings.wd, env, agent.model, agent.args, asks=asks)
+        return provider.try_flags(replace(launch, sandboxed=sandbox is not None, before=before))
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def _agent(provider: Provider, program: str | None, env: Mapping[str, str]) -> DoctorFinding:

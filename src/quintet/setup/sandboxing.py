@@ -1,8 +1,12 @@
 """Whether a run can have the sandbox that its settings ask for."""
 
+from pathlib import Path
+
+from quintet.api.models import Sandbox
 from quintet.api.quintet_backend import backend_of
 from quintet.config import Settings
 from quintet.errors import ConfigError, SandboxError
+from quintet.layout import user_state_folder
 from quintet.providers.scripted import SCRIPTED
 from quintet.sandbox.bubblewrap import find_bubblewrap
 from quintet.server.http.client import client_for
@@ -17,6 +21,20 @@ def refuse_without_sandbox(settings: Settings) -> None:
     if settings.api:
         _check_server(settings)
     find_bubblewrap()
+
+
+def agent_sandbox(settings: Settings, tmp: Path) -> Sandbox | None:
+    """The sandbox of an agent that is in no run, with a folder that it has as `.tmp`; None where the settings ask for
+    none."""
+    if not settings.is_sandboxed:
+        return None
+    return Sandbox(
+        tmp=str(tmp),
+        write=list(settings.sandbox_write),
+        hide=[str(user_state_folder()), *settings.sandbox_hide],
+        show=list(settings.sandbox_show),
+        network=settings.sandbox_network != "none",
+    )
 
 
 def check_sandbox(settings: Settings) -> DoctorFinding:

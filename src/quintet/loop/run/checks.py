@@ -1,15 +1,22 @@
 """Run the checks of a run and keep what they say."""
 
+from dataclasses import dataclass
 from typing import Final
 
 from quintet import command
 from quintet.config import Settings
-from quintet.errors import RunError
-from quintet.loop.decide.checks import RED_STOP, CheckOutcome, passes_already
+from quintet.errors import NotGuarded, RunError
+from quintet.layout import checks_folder
+from quintet.loop.decide.checks import RED_STOP, Check, CheckOutcome, passes_already
 from quintet.loop.decide.state import When
 from quintet.loop.decide.steps import ChecksEnded, Verify
 from quintet.loop.record.store import RunStore
+from quintet.loop.run.confined import ConfinedCommands
+from quintet.loop.run.protection import Protection
+from quintet.sandbox.confine import pin
 
+NOT_COUNTED: Final = 125
+"""the exit code of a check that has succeeded while somebody tampered with it"""
 _WORDS: Final = {
     When.START: "before anything is done, this check has to fail",
     When.BEFORE_TEST: "before the tester is asked, this check runs",
@@ -17,16 +24,43 @@ _WORDS: Final = {
 }
 
 
-def run_checks(step: Verify, settings: Settings, store: RunStore) -> ChecksEnded:
+@dataclass(frozen=True)
+class CheckRunner:
+    """Runs checks, each in a sandbox of its own where the agents are in one, and sees that nobody tampers with them."""
+
+    settings: Settings
+    store: RunStore
+    protection: Protection
+
+    def run_one(self, check: Check, commands: ConfinedCommands) -> command.Outcome:
+        """Run a check. One whose protected files were touched, or are not known, has failed."""
+        settings = self.settings
+        try:
+            baseline = self.protection.before_check()
+            pins = pin(settings.workspace.tree, baseline.folders, baseline.single_files) if baseline else ()
+            ended = commands.run(check.command, settings.response_timeout, self.store.signals.deferred, pins)
+            reason = self.protection.after_check()
+        except NotGuarded as error:
+            ended, reason = command.Outcome(NOT_COUNTED, ""), str(error)
+        if not reason:
+            return ended
+        self.store.warn(f"{check.words} does not count: {reason}")
+        output = f"{ended.output}\n(it does not count: {reason})"
+        return command.Outcome(ended.exit_code or NOT_COUNTED, output.lstrip("\n"))
+
+
+def run_checks(step: Verify, settings: Settings, store: RunStore, protection: Protection) -> ChecksEnded:
     """Run one check after the other, up to the first that fails, and keep what each says."""
     if step.when is When.START:
         _refuse_unreadable(step, settings)
     results: list[CheckOutcome] = []
+    runner = CheckRunner(settings, store, protection)
+    commands = ConfinedCommands(settings, settings.workspace.tree, checks_folder(store.state.run_id))
+    commands.clear()
     for check in step.checks:
         store.note(f"{_WORDS[step.when]}: {check.words}")
-        deferred = store.signals.deferred
-        ended = command.run(check.command, settings.workspace.tree, settings.response_timeout, shield=deferred)
-        with deferred():
+        ended = runner.run_one(check, commands)
+        with store.signals.deferred():
             name = _file_name(step, store.state.sequence, len(results) + 1)
             kept = store.responses.keep_output(name, check.script, ended.exit_code, ended.output)
         results.append(CheckOutcome(check, ended.exit_code, ended.output, kept.name))

@@ -41,7 +41,9 @@ from quintet.loop.run.connection import Connect, ServerConnection
 from quintet.loop.run.fixed_settings import keep_settings, keep_texts
 from quintet.loop.run.gates import wait_for_person
 from quintet.loop.run.guarding import TreeGuard
+from quintet.loop.run.protection import Protection
 from quintet.loop.run.resume import Found, archive_previous, can_resume, check_task, find_saved, new_run_id
+from quintet.loop.run.stopped_agents import StoppedAgents
 from quintet.loop.run.strays import end_strays
 from quintet.loop.run.terminals import Terminals, end_terminals_of
 from quintet.loop.run.work_tree import dirty_paths, head_commit, uncommitted
@@ -106,14 +108,17 @@ class Driver:
         settings = self._keep(settings, RunRecord(settings.workspace.tree, state.run_id), anew=not saved or self.reload)
         store = RunStore(settings, signals, self.listeners, state, early, owns_state_file=saved is not None)
         sessions = [one.session_name for one in earlier if one.session_name]
+        server = ServerConnection(self.connect, state.api, sessions, self.clock, store.warn)
         return _Run(
             settings,
             self.clock,
             found,
             task,
             store,
-            ServerConnection(self.connect, state.api, sessions, self.clock, store.warn),
+            server,
             TreeGuard(settings, store),
+            Protection(settings, store),
+            StoppedAgents(server, store),
         )
 
     def _keep(self, settings: Settings, record: RunRecord, *, anew: bool) -> Settings:
@@ -135,6 +140,8 @@ class _Run:
     store: RunStore
     server: ServerConnection
     guard: TreeGuard
+    protection: Protection
+    stopped_agents: StoppedAgents
 
     def carry_out(self) -> Ended:
         """Begin, carry out step after step, and close the run, or stop it so that the next start goes on."""
@@ -157,6 +164,7 @@ class _Run:
             yield
         finally:
             self.store.signals.last_words()
+            self.stopped_agents.go_on()
             self.store.notifier.flush()
             self.server.close()
 
@@ -192,12 +200,13 @@ class _Run:
         )
         set_up_worktree(settings, self.store)
         self.guard.start(dirty, [old.run_id for old in self.found.earlier if is_folder_name(old.run_id)])
+        self.protection.start()
         if settings.commits and (changes := uncommitted(settings)):
             number = plural(len(changes), "uncommitted change")
             self.store.warn(f"the work tree has {number}, which will be in the commit after a PASS")
         archive_previous(self.found, self.store, backend)
         if isinstance(step, Verify):
-            done = run_checks(step, settings, self.store)
+            done = run_checks(step, settings, self.store, self.protection)
             self.store.fold(step, done)
             refuse_green_start(done, settings)
         Terminals(backend, settings, self.clock, self.store).start_all(self._next_step(), session)
@@ -214,6 +223,7 @@ class _Run:
             own = "the prompt differs from that of the saved run, which goes on with its own"
             self.store.warn(f"{own}; RESUME=0 begins a new run")
         if needs_terminals:
+            self.stopped_agents.go_on_after_kill()
             self._ensure_terminals(step)
         self.store.fold(step, Resumed())
 
@@ -240,10 +250,17 @@ class _Run:
                 case WaitForPerson():
                     self._wait_for_person(step)
                 case Verify():
-                    self.store.fold(step, run_checks(step, self.settings, self.store))
+                    self._verify(step)
                 case FollowUp():
                     self.store.fold(step, after_pass.carry_out(step, self.settings, self.store.state))
         return step
+
+    def _verify(self, step: Verify) -> None:
+        """Run checks while no agent does anything. After a PASS that lasts until its work is committed."""
+        self.stopped_agents.stop()
+        self.store.fold(step, run_checks(step, self.settings, self.store, self.protection))
+        if isinstance(self._next_step(), Ask | WaitForPerson):
+            self.stopped_agents.go_on()
 
     def _pause_if_wanted(self, step: Ask) -> None:
         """Stop before a prompt that was not sent yet, where a person has asked for that."""
@@ -288,6 +305,7 @@ class _Run:
         )
         self.store.fold(step, Closed(number))
         self.guard.close()
+        self.protection.close()
         return step.status
 
     def _stop(self, reason: str, max_tokens: int = 0) -> str:
@@ -317,6 +335,7 @@ class _Run:
 
     def _end_terminals(self) -> bool:
         """End the terminals; whether their server says that they have ended."""
+        self.stopped_agents.go_on()
         try:
             end_strays(self.server.backend(), self.store)
             ended = end_terminals_of(self.server.backend(), self.store.state)

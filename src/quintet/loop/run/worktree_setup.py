@@ -5,7 +5,9 @@ from typing import Final
 from quintet import command
 from quintet.config import Settings
 from quintet.errors import RunError
+from quintet.layout import checks_folder
 from quintet.loop.record.store import RunStore
+from quintet.loop.run.confined import ConfinedCommands
 from quintet.loop.run.work_tree import run_git
 from quintet.prose import plural
 
@@ -35,7 +37,8 @@ def set_up_worktree(settings: Settings, store: RunStore) -> None:
 def _run_setup(settings: Settings, store: RunStore) -> None:
     line, deferred = settings.workspace_setup, store.signals.deferred
     store.note(f"the worktree is set up with: {line}")
-    ended = command.run(line, settings.workspace.tree, settings.response_timeout, shield=deferred)
+    commands = ConfinedCommands(settings, settings.workspace.tree, checks_folder(store.state.run_id))
+    ended = commands.run(line, settings.response_timeout, deferred)
     with deferred():
         store.responses.keep_output(_SETUP_FILE, line, ended.exit_code, ended.output)
     if ended.exit_code:

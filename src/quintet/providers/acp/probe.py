@@ -8,7 +8,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import IO, Final
 
@@ -33,14 +32,13 @@ _LONGEST: Final = 2000
 
 def try_session(agent: AcpAgent, launch: Launch) -> StartRefused | None:
     """Start the agent as a run does and ask for a session; None where it gives one."""
-    with tempfile.TemporaryDirectory(prefix="quintet-acp-") as place:
-        try:
-            command = agent_command(agent, replace(launch, folder=Path(place)))
-        except ServerError as error:
-            return StartRefused(str(error), agent.install or "correct its command")
-        for name, text in command.files.items():
-            files.write(Path(place) / name, text)
-        said = _try(agent.name, command, launch)
+    try:
+        command = agent_command(agent, launch)
+    except ServerError as error:
+        return StartRefused(str(error), agent.install or "correct its command")
+    for name, text in command.files.items():
+        files.write(launch.folder / name, text)
+    said = _try(agent.name, command, launch)
     words = shlex.join([agent.program, *agent.arguments])
     return StartRefused(said, f"run {agent.program} once and log in, or look at what {words} prints") if said else None
 
@@ -50,8 +48,9 @@ def _try(name: str, command: Command, launch: Launch) -> str:
     pipe, env = subprocess.PIPE, {**launch.env, **command.env}
     with tempfile.TemporaryFile() as errors:
         try:
+            words = (*launch.before, *command.argv)
             process = subprocess.Popen(
-                command.argv, env=env, cwd=launch.cwd, stdin=pipe, stdout=pipe, stderr=errors, start_new_session=True
+                words, env=env, cwd=launch.cwd, stdin=pipe, stdout=pipe, stderr=errors, start_new_session=True
             )
         except OSError as error:
             return f"{command.argv[0]}: {error.strerror}"

@@ -81,7 +81,8 @@ def try_flags(launch: Launch) -> StartRefused | None:
     """Start Claude Code without a prompt: it checks its flags and ends at once."""
     program = find_program(CLAUDE_CODE, launch.env)
     flags = [*_flags(launch, help_of(program, launch.env)), *launch.args]
-    said = refusal([program, *flags, "--print"], {**launch.env, "DISABLE_AUTOUPDATER": "1"}, launch.cwd)
+    env = {**launch.env, "DISABLE_AUTOUPDATER": "1"}
+    said = refusal([*launch.before, program, *flags, "--print"], env, launch.cwd)
     if not said or _NO_PROMPT in said:
         return None
     if _AS_ROOT in said:

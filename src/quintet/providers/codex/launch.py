@@ -91,7 +91,7 @@ def try_flags(launch: Launch) -> StartRefused | None:
     """Ask for the release: Codex checks all its flags before it answers."""
     program = find_program(CODEX, launch.env)
     flags = [*_flags(launch, help_of(program, launch.env)), *launch.args]
-    said = refusal([program, *flags, "--version"], launch.env, launch.cwd)
+    said = refusal([*launch.before, program, *flags, "--version"], launch.env, launch.cwd)
     return StartRefused(said, f"try {shlex.join([CODEX.program, *flags])}") if said else None
 
 

@@ -168,6 +168,20 @@ async def end_strays(manager: Manager, name: str, but: str = "") -> models.Stray
     return models.StraysEnded(ended=await session.end_strays(but))
 
 
+@router.post("/sessions/{name}/stop", responses=_may_answer(404))
+async def stop_processes(manager: Manager, name: str) -> models.Success:
+    """Stop all processes of a session's terminals, until they are continued."""
+    await (await manager.session(session_name(name))).stop_processes()
+    return models.Success()
+
+
+@router.post("/sessions/{name}/continue", responses=_may_answer(404))
+async def continue_processes(manager: Manager, name: str) -> models.Success:
+    """Continue all processes of a session's terminals."""
+    await (await manager.session(session_name(name))).continue_processes()
+    return models.Success()
+
+
 @router.post("/sessions/{name}/terminals", status_code=201, responses=_may_answer(404, 409, 413))
 async def create_terminal(manager: Manager, name: str, spec: Spec, defer_init: bool = False) -> models.Terminal:
     """Start another terminal in a session."""

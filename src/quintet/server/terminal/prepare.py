@@ -14,6 +14,7 @@ from quintet.server.terminal.sandbox import sandbox_command
 from quintet.server.terminal.startup import INITIAL
 from quintet.server.terminal.strays import MARK
 from quintet.server.terminal.terminal_spec import TerminalSpec
+from quintet.supervise import PANE, command_before
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ async def prepare_terminal(state_folder: StateFolder, session: str, spec: Termin
         if spec.initial:
             files.write(folder / INITIAL, spec.initial)
         before = await asyncio.to_thread(sandbox_command, state_folder, folder, spec, {**environment, **plan.env})
-        command = write_launch_script(folder, spec.cwd, plan, environment, before)
+        command = write_launch_script(folder, spec.cwd, plan, environment, before or command_before(PANE))
     except BaseException:
         state_folder.remove_folder(session, terminal_id)
         raise

@@ -1,6 +1,5 @@
 """The sandbox of a terminal: the command that starts the agent's program with less than all rights of its user."""
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -9,8 +8,7 @@ from quintet import files
 from quintet.errors import SandboxError
 from quintet.providers.registration import Registration
 from quintet.providers.registry import REGISTERED
-from quintet.sandbox.bubblewrap import find_bubblewrap
-from quintet.sandbox.mounts import bwrap_arguments
+from quintet.sandbox.confine import confine
 from quintet.sandbox.places import SandboxPlaces, Wishes
 from quintet.server.refusals import BadRequest
 from quintet.server.state_folder import StateFolder
@@ -26,10 +24,6 @@ def sandbox_command(
     """What stands before the command of the terminal's program; nothing where it is in no sandbox."""
     if spec.sandbox is None:
         return []
-    try:
-        bubblewrap = find_bubblewrap()
-    except SandboxError as error:
-        raise BadRequest(str(error)) from None
     known = {name: value for name, value in env.items() if value is not None}
     registration, wanted = spec.provider.registration, spec.sandbox
     places = SandboxPlaces(
@@ -42,10 +36,11 @@ def sandbox_command(
         own=(folder,),
         wishes=Wishes(wanted.write, wanted.hide, wanted.show),
     )
-    files.make_folder(places.scratch)
     _make_homes(places.homes, known)
-    arguments = bwrap_arguments(places.mounts(known), spec.cwd, network=wanted.network, is_root=os.getuid() == 0)
-    return [bubblewrap.program, *bubblewrap.flags, *arguments, "--"]
+    try:
+        return confine(places, known, spec.cwd, network=wanted.network)
+    except SandboxError as error:
+        raise BadRequest(str(error)) from None
 
 
 def _of_others(registration: Registration, env: Mapping[str, str]) -> list[str]:

@@ -1,17 +1,24 @@
-"""Processes that finished turns have left running: found by a variable that everything started in a terminal inherits.
+"""The processes of terminals: what finished turns have left running is ended, and all of them stop while checks run.
 
-An agent's program and what it has started for itself are left alone. What counts is what has cut itself loose from it,
-and commands in a shell that are still running below it.
+What a terminal has started is below the first process of its pane, whatever it did to its environment: that is
+bubblewrap, whose namespace nothing leaves, or a supervisor, which adopts what cuts itself loose. A variable that
+everything started in a terminal inherits finds the rest.
+
+An agent's program and what it has started for itself are no strays. Strays are what has cut itself loose from it, and
+commands in a shell that are still running below it.
 """
 
 import contextlib
 import os
+import signal
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 import psutil
 
-from quintet.processes import PROC, end_processes, parent_of, started_at
+from quintet import supervise
+from quintet.processes import PROC, all_children, end_processes, has_ended, is_stopped, started_at
 from quintet.sandbox.bubblewrap import PROGRAM
 
 MARK: Final = "QUINTET_TERMINAL"
@@ -22,6 +29,8 @@ _ROUNDS: Final = 3
 """how often to look again for what was started while the others were ended"""
 _SECONDS: Final = 0.5
 """how long a process may take to end when it is asked to"""
+_STOP_SECONDS: Final = 2.0
+"""how long processes may take to stop; one that waits for the disk or the network does nothing either"""
 _LONGEST: Final = 200
 """characters of a command that are told"""
 
@@ -62,36 +71,75 @@ def end_left_behind(terminals: Collection[str]) -> None:
         end_processes(found, _SECONDS)
 
 
+def stop_all(panes: Mapping[str, int]) -> None:
+    """Stop everything that was started in terminals, but not the first processes of their panes: tmux would go on
+    with those. A process that is stopped can start none, so that in the end none is left that runs."""
+    deadline = time.monotonic() + _STOP_SECONDS
+    while running := [pid for pid in _belonging(panes) if not is_stopped(pid)]:
+        _send(running, signal.SIGSTOP)
+        if time.monotonic() > deadline:
+            return
+        time.sleep(0.001)
+
+
+def continue_all(panes: Mapping[str, int]) -> None:
+    """Let everything go on that `stop_all` has stopped."""
+    _send(_belonging(panes), signal.SIGCONT)
+
+
+def _belonging(panes: Mapping[str, int]) -> list[int]:
+    children, own = all_children(), os.getpid()
+    found = {pid for pane in panes.values() for pid in _below(pane, children)}
+    found |= {pid for pid, terminal in _marked() if terminal in panes and not has_ended(pid)}
+    return sorted(found - {own, *panes.values()})
+
+
+def _send(pids: Iterable[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            os.kill(pid, number)
+
+
+def _below(pid: int, children: Mapping[int, list[int]]) -> list[int]:
+    """All processes below one, its children first."""
+    found, todo = list[int](), [pid]
+    while todo:
+        below = children.get(todo.pop(0), [])
+        found += below
+        todo += below
+    return found
+
+
 def _find(terminals: Mapping[str, Owner]) -> Iterator[tuple[str, psutil.Process]]:
-    marked = list(_marked())
-    programs = {
-        name: _programs(owner.pid, [pid for pid, terminal in marked if terminal == name])
-        for name, owner in terminals.items()
-    }
-    for pid, terminal in marked:
-        owner = terminals.get(terminal)
-        if owner and pid not in (*programs[terminal], os.getpid()):
-            try:
-                process = psutil.Process(pid)
-                agent = owner._replace(pid=programs[terminal][-1])
-                if process.status() != psutil.STATUS_ZOMBIE and _is_stray(process, agent):
-                    yield terminal, process
-            except psutil.Error:  # it has ended meanwhile
+    children, marked = all_children(), dict(_marked())
+    for terminal, owner in terminals.items():
+        programs = _programs(owner.pid, children)
+        agent = owner._replace(pid=programs[-1])
+        loose = [pid for pid, named in marked.items() if named == terminal]
+        for pid in dict.fromkeys([*_below(owner.pid, children), *loose]):
+            if pid in (*programs, os.getpid()) or has_ended(pid):
                 continue
+            with contextlib.suppress(psutil.Error):  # it has ended meanwhile
+                process = psutil.Process(pid)
+                if _is_stray(process, agent):
+                    yield terminal, process
 
 
-def _programs(pid: int, marked: Iterable[int]) -> list[int]:
-    """The process of a pane; in a sandbox also the first one inside, which adopts what is cut loose, and the agent.
+def _programs(pid: int, children: Mapping[int, list[int]]) -> list[int]:
+    """The process of a pane, and where it is bubblewrap or a supervisor what that has started, down to the agent.
 
-    The agent is the oldest child of that first one. It is looked for among the terminal's own processes: to ask for
-    the children of a process is to look at all of the machine.
+    In a sandbox the first process inside, which adopts what is cut loose, is bubblewrap's too. The agent is the oldest
+    child of the last of them.
     """
+    programs = [pid]
     with contextlib.suppress(psutil.Error):
-        if psutil.Process(pid).name() == PROGRAM:
-            above = ((one, parent_of(one)) for one in marked)
-            inside = [(started_at(one), one, first) for one, first in above if first and parent_of(first) == pid]
-            return [pid, min(inside)[2], min(inside)[1]] if inside else [pid]
-    return [pid]
+        levels = {PROGRAM: 2, supervise.NAME: 1}.get(psutil.Process(pid).name(), 0)
+        for _ in range(levels):
+            below = children.get(programs[-1], [])
+            if not below:
+                break
+            programs.append(min(below, key=started_at))
+    return programs
 
 
 def _is_stray(process: psutil.Process, owner: Owner) -> bool:

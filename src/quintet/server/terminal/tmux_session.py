@@ -21,7 +21,7 @@ from quintet.server.terminal.input import end_agent
 from quintet.server.terminal.pane import NO_ANSWER
 from quintet.server.terminal.prepare import PreparedTerminal, prepare_terminal
 from quintet.server.terminal.startup import PENDING, finish_delivery, start_agent
-from quintet.server.terminal.strays import Owner, end_left_behind, end_strays
+from quintet.server.terminal.strays import Owner, continue_all, end_left_behind, end_strays, stop_all
 from quintet.server.terminal.terminal_spec import TerminalSpec
 from quintet.server.tmux.connection import TmuxConnection, quote
 from quintet.server.tmux.errors import TmuxError, TmuxUnresponsive
@@ -233,6 +233,19 @@ class TmuxSession:
             if name != but
         }
         return await asyncio.to_thread(end_strays, owners)
+
+    async def stop_processes(self) -> None:
+        """Stop everything that runs in the terminals, until `continue_processes`."""
+        await asyncio.to_thread(stop_all, self._pids)
+
+    async def continue_processes(self) -> None:
+        """Let everything in the terminals go on."""
+        await asyncio.to_thread(continue_all, self._pids)
+
+    @property
+    def _pids(self) -> dict[str, int]:
+        """The first processes of the panes, by terminal."""
+        return {name: terminal.pid for name, terminal in self.terminals.items() if not terminal.ended}
 
     async def _end_left_behind(self, *terminals: AgentTerminal) -> None:
         """End what a host that was killed has left of its agent, which has a process group of its own."""

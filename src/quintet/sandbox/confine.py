@@ -1,0 +1,49 @@
+"""The command that starts a program in a sandbox: the one way in, for agents, checks, setup commands and drafts."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from quintet import files
+from quintet.sandbox.bubblewrap import find_bubblewrap
+from quintet.sandbox.mounts import Access, Mount, bwrap_arguments
+from quintet.sandbox.places import SandboxPlaces, real
+
+_MOST_PINS: Final = 200
+"""mounts for protected files: bubblewrap takes longer for each of them than for the one before"""
+
+
+def confine(
+    places: SandboxPlaces, env: Mapping[str, str], cwd: Path, *, network: bool, pins: Iterable[Mount] = ()
+) -> list[str]:
+    """What stands before the words of the program; SandboxError where this machine has no sandbox."""
+    bubblewrap = find_bubblewrap()
+    files.make_folder(places.scratch)
+    mounts = [*places.mounts(env), *pins]
+    arguments = bwrap_arguments(mounts, cwd, network=network, is_root=os.getuid() == 0)
+    return [bubblewrap.program, *bubblewrap.flags, *arguments, "--"]
+
+
+def environment_inside(env: Mapping[str, str]) -> dict[str, str]:
+    """The variables that a program in a sandbox gets of those outside."""
+    return {name: value for name, value in env.items() if name != "QUINTET_TOKEN"}
+
+
+def pin(tree: Path, folders: Iterable[str], single_files: Iterable[str]) -> list[Mount]:
+    """Mounts that make folders and files of the tree read-only, so that nobody can move what they are in either.
+
+    Of more files than bubblewrap can mount in a moment none is.
+    """
+    top, single = real(tree), list(single_files)
+    if len(single) > _MOST_PINS:
+        single = []
+    paths = [*folders, *single]
+    above = {folder for path in paths for folder in _folders_above(path)} - set(folders)
+    ways = (Mount(top / path, Access.WRITE, pinned=True) for path in sorted(above))
+    ends = (Mount(top / path, Access.READ, is_file=path in single, pinned=True) for path in paths)
+    return [mount for mount in (*ways, *ends) if real(mount.path) == mount.path]
+
+
+def _folders_above(path: str) -> Iterator[str]:
+    return (str(folder) for folder in PurePosixPath(path).parents if folder.name)
