@@ -10,17 +10,15 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 
-from quintet.fleet.checkpoint import Clone
 from quintet.fleet.choosing import Worker
 from quintet.fleet.database import Database
 from quintet.fleet.reading import open_to_read
 from quintet.fleet.records import read_records
-from quintet.fleet.tasks import QueuedTask, TaskOutcome, TaskStatus
+from quintet.fleet.tasks import QueuedTask, TaskStatus
 from quintet.roles import PEER_ANALYST, PROGRAMMER
 from tests.fleet.postgres import Postgres, postgres
 from tests.fleet.rig import Fleet, children_in
@@ -54,7 +52,7 @@ def until_checkpoint(queue: Fleet, task: str, role: str = PEER_ANALYST.name) -> 
     """Wait until an agent is at work and the remote has a checkpoint of the run; the run."""
     run = until_agent(queue, task, role).progress.run
     repository = queue.database.spec(task).repository
-    queue.until(lambda: read_records(repository, task)[0] == run, "the remote has a checkpoint")
+    queue.until(lambda: read_records(repository, queue.task(task).checkpoint)[0] == run, "the remote has a checkpoint")
     return run
 
 
@@ -123,20 +121,6 @@ def test_the_task_of_a_killed_machine_goes_on_elsewhere_at_its_last_checkpoint(q
     assert (ended.progress.machine, ended.takeovers) == ("bert", 1)
     journal = queue.queue("logs", task)
     assert journal.count("analyst") >= 2
-
-
-def test_a_result_that_was_pushed_counts_however_often_its_worker_was_lost(queue: Fleet, tmp_path: Path) -> None:
-    task = queue.add("a")
-    outcome = TaskOutcome(verdict="PASS", branch=f"quintet/{task}", commit=queue.project.git("rev-parse", "main"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(tmp_path))
-        clone = Clone(queue.database.spec(task), task, 1)
-        assert clone.open(keep=False) is None
-        clone.publish(outcome, outcome.branch, "")
-        clone.close()
-    assert queue.database.change(queue.task(task), takeovers=9)
-    queue.machine("anna")
-    assert queue.until_status(task, TaskStatus.PASSED).outcome == outcome
 
 
 def test_a_frozen_machine_comes_back_late_and_changes_nothing(queue: Fleet) -> None:

@@ -66,9 +66,10 @@ def work(clone: Clone) -> None:
         files.write(record_folder(RUN) / name, text)
 
 
-def opened(spec: TaskSpec, *, keep: bool = False) -> Clone:
-    clone = Clone(spec, NAME, 1)
-    assert clone.open(keep=keep) is None
+def opened(spec: TaskSpec, recorded: str = "", *, keep: bool = False, has_task: bool = True) -> Clone:
+    """The clone of a worker, for which the database has recorded a checkpoint."""
+    clone = Clone(spec, NAME, 1, lambda: has_task)
+    clone.open(recorded, keep=keep)
     return clone
 
 
@@ -83,9 +84,9 @@ def test_a_checkpoint_comes_back_whole_and_without_what_git_ignores(
     first = opened(spec)
     work(first)
     first.push(make_checkpoint(first.top, RUN))
-    assert read_records(spec.repository, NAME) == (RUN, b"an event\n")
+    assert read_records(spec.repository, first.pushed) == (RUN, b"an event\n")
     machine("bert", tmp_path, monkeypatch)
-    second = opened(spec)
+    second = opened(spec, first.pushed)
     assert sh(second.tree, "git status --porcelain") == "D gone.txt\n M kept.txt\n?? new.txt"
     assert (second.tree / "kept.txt").read_text() == "changed\n"
     assert not (second.tree / ".env").exists()
@@ -107,7 +108,7 @@ def test_records_of_a_remote_lead_nowhere_else(spec: TaskSpec, tmp_path: Path) -
         project.mkdir()
         files.write(record_folder(RUN) / STATE, json.dumps({"run_id": run_id}))
         clone.push(make_checkpoint(clone.top, RUN))
-        run = bring_records(spec.repository, NAME, project)
+        run = bring_records(spec.repository, clone.pushed, project)
         assert run == (project / ".tmp" / RUN if run_id == RUN else None)
     texts = {path.name: path.read_text() for path in (tmp_path / "project-0" / ".tmp" / RUN).iterdir()}
     assert texts["001-analyst.md"] == "a reply\n"
@@ -132,7 +133,7 @@ def test_the_files_of_repositories_that_agents_made_are_in_a_checkpoint(
     (first.tree / "taken/new.txt").write_text("changed\n")
     first.push(make_checkpoint(first.top, ""))
     machine("bert", tmp_path, monkeypatch)
-    second = opened(spec)
+    second = opened(spec, first.pushed)
     texts = {str(path.relative_to(second.tree)): path.read_text() for path in second.tree.rglob("*/new.txt")}
     assert texts == {
         "fixture/new.txt": "fixture\n",
@@ -175,10 +176,10 @@ def test_a_worker_that_lost_its_task_can_push_neither_checkpoint_nor_result(
     spec: TaskSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine("anna", tmp_path, monkeypatch)
-    late = opened(spec)
+    late = opened(spec, has_task=False)
     late.push(make_checkpoint(late.top, ""))
     machine("bert", tmp_path, monkeypatch)
-    owner = opened(spec)
+    owner = opened(spec, late.pushed)
     with pytest.raises(Fenced):
         late.push(make_checkpoint(late.top, ""))
     (late.tree / "new.txt").write_text("late\n")
@@ -189,10 +190,7 @@ def test_a_worker_that_lost_its_task_can_push_neither_checkpoint_nor_result(
     assert refs(spec) == ["refs/heads/main", f"refs/quintet/{NAME}/state"]
 
 
-def test_a_result_is_pushed_once_and_found_by_whoever_takes_the_task_then(
-    spec: TaskSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    machine("anna", tmp_path, monkeypatch)
+def test_a_result_is_pushed_as_a_branch_and_an_archive(spec: TaskSpec) -> None:
     clone = opened(spec)
     work(clone)
     commit, left_out = work_commit(clone.top, "Quintet: a task")
@@ -201,8 +199,7 @@ def test_a_result_is_pushed_once_and_found_by_whoever_takes_the_task_then(
     clone.publish(outcome, clone.branch, make_checkpoint(clone.top, RUN))
     assert refs(spec) == ["refs/heads/main", f"refs/heads/quintet/{NAME}", f"refs/quintet/{NAME}/archive"]
     assert sh(Path(spec.repository), f"git show quintet/{NAME}:new.txt") == "new"
-    machine("bert", tmp_path, monkeypatch)
-    assert Clone(spec, NAME, 1).open(keep=False) == outcome
+    assert read_records(spec.repository, clone.pushed) == (RUN, b"an event\n")
     assert forget(spec.repository, [NAME])
     assert refs(spec) == ["refs/heads/main", f"refs/heads/quintet/{NAME}"]
 
@@ -210,8 +207,9 @@ def test_a_result_is_pushed_once_and_found_by_whoever_takes_the_task_then(
 def test_the_clone_of_the_machine_that_had_the_task_last_goes_on_as_it_is(spec: TaskSpec) -> None:
     first = opened(spec)
     (first.tree / "new.txt").write_text("not in a checkpoint\n")
-    assert (opened(spec, keep=True).tree / "new.txt").exists()
-    assert not (opened(spec, keep=False).tree / "new.txt").exists()
+    again = opened(spec, first.pushed, keep=True)
+    assert (again.tree / "new.txt").exists()
+    assert not (opened(spec, again.pushed, keep=False).tree / "new.txt").exists()
 
 
 def test_what_the_remote_lacks_or_refuses_is_one_line(spec: TaskSpec) -> None:
@@ -258,7 +256,7 @@ def test_a_push_whose_answer_was_lost_counts_as_done(spec: TaskSpec) -> None:
     (clone.tree / "new.txt").write_text("new\n")
     with pytest.raises(GitError, match="cannot be pushed to"):
         clone.push(make_checkpoint(clone.top, ""))
-    clone = opened(spec, keep=True)
+    clone = opened(spec, checkpoint, keep=True)
     assert (clone.tree / "new.txt").exists()
     lose_answer(spec, clone.state_ref)
     with pytest.raises(GitError, match="cannot be pushed to"):
@@ -270,20 +268,32 @@ def test_a_push_whose_answer_was_lost_counts_as_done(spec: TaskSpec) -> None:
     with pytest.raises(GitError, match="cannot be pushed to"):
         clone.publish(outcome, clone.branch, "")
     clone.publish(outcome, clone.branch, "")
-    assert Clone(spec, NAME, 1).open(keep=True) == outcome
+    assert refs(spec) == ["refs/heads/main", f"refs/heads/quintet/{NAME}", f"refs/quintet/{NAME}/archive"]
 
 
-def test_a_clone_is_not_kept_after_another_machine_has_pushed(
+def test_a_clone_is_not_kept_that_lacks_the_recorded_checkpoint(
     spec: TaskSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine("anna", tmp_path, monkeypatch)
-    (opened(spec).tree / "new.txt").write_text("of anna\n")
+    first = opened(spec)
+    (first.tree / "new.txt").write_text("of anna\n")
     machine("bert", tmp_path, monkeypatch)
-    second = opened(spec)
+    second = opened(spec, first.pushed)
     (second.tree / "new.txt").write_text("of bert\n")
     second.push(make_checkpoint(second.top, ""))
     machine("anna", tmp_path, monkeypatch)
-    assert (opened(spec, keep=True).tree / "new.txt").read_text() == "of bert\n"
+    assert (opened(spec, second.pushed, keep=True).tree / "new.txt").read_text() == "of bert\n"
+
+
+def test_a_clone_that_was_not_completed_is_made_again(spec: TaskSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = opened(spec)
+    (first.tree / "new.txt").write_text("new\n")
+    first.push(make_checkpoint(first.top, ""))
+    with monkeypatch.context() as patch:
+        patch.setattr(Clone, "_restore", lambda *_: sys.exit("killed"))
+        with pytest.raises(SystemExit):
+            opened(spec, first.pushed)
+    assert (opened(spec, first.pushed, keep=True).tree / "new.txt").read_text() == "new\n"
 
 
 def test_agents_may_change_the_remotes_of_the_clone(spec: TaskSpec) -> None:

@@ -115,13 +115,20 @@ def push_checkpoint(queue: Fleet, name: str, end: str, events: list[Event]) -> s
     return str(remote)
 
 
+def record(queue: Fleet) -> None:
+    """Write down which commit was pushed last, as a worker does."""
+    queue.note("far-1", checkpoint=queue.project.git("rev-parse", "HEAD"))
+
+
 def test_a_task_leads_to_its_run_on_another_machine(queue: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
     remote = push_checkpoint(queue, "far-1", "state", [*started(), sent(1, ANALYST)])
     spec = TaskSpec(repository=remote, is_local=False, base="c", text="t", settings={})
     queue.database.add({"far-1": (spec, attributes_of("Far", remote, Needs()))})
+    record(queue)
     queue.note("far-1", progress={"run": RUN, "machine": "bert", "slot": 1, "since": 1.0})
     queue.database.open_slot("bert/1")
     page = page_of(queue)
+    status = reading._status
     monkeypatch.setattr(reading, "_status", lambda *_, **__: TaskStatus.RUNNING)  # no worker has it here
     client = Client(DashboardRoutes(list, open_queue=lambda: page))
     assert client.get("/watch/queue/far-1").json() == {"run": RUN}
@@ -135,6 +142,10 @@ def test_a_task_leads_to_its_run_on_another_machine(queue: Fleet, monkeypatch: p
     monkeypatch.setattr("quintet.fleet.queue_page._FRESH_SECONDS", 0.0)
     push_checkpoint(queue, "far-1", "archive", failed_run())
     assert client.get("/watch/queue/far-1").json() == {"run": RUN}
+    assert client.get(f"/watch/runs/{RUN}").json()["status"] == "RUNNING", "the queue has not recorded it"
+    monkeypatch.setattr(reading, "_status", status)
+    record(queue)
+    assert client.get("/watch/queue/far-1").json() == {"run": RUN}
     assert client.get(f"/watch/runs/{RUN}").json()["headline"] == "FAIL after round 1"
 
 
@@ -143,6 +154,7 @@ def test_a_remote_that_is_away_keeps_what_was_fetched(queue: Fleet, monkeypatch:
     remote = push_checkpoint(queue, "far-1", "state", started())
     spec = TaskSpec(repository=remote, is_local=False, base="c", text="t", settings={})
     queue.database.add({"far-1": (spec, attributes_of("Far", remote, Needs()))})
+    record(queue)
     page = page_of(queue)
     first = page.place_of("far-1")
     Path(remote).rename(f"{remote}.gone")
@@ -154,6 +166,7 @@ def test_copies_that_nobody_has_looked_at_for_a_day_are_removed(queue: Fleet) ->
     remote = push_checkpoint(queue, "far-1", "state", started())
     spec = TaskSpec(repository=remote, is_local=False, base="c", text="t", settings={})
     queue.database.add({name: (spec, attributes_of("Far", remote, Needs())) for name in ("far-1", "../far-2")})
+    record(queue)
     old = fleet_folder() / "watched" / "old-1"
     old.mkdir(parents=True)
     os.utime(old, (1.0, 1.0))

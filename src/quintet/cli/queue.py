@@ -109,7 +109,7 @@ def _remote_report(task: QueuedTask, spec: TaskSpec) -> str:
     fetch = f"git fetch origin refs/quintet/{name}/archive"
     changes = Changes(note=f"{fetch} brings them, git diff {spec.base[:12]} {commit[:12]} shows them.")
     with tempfile.TemporaryDirectory() as folder:
-        run = bring_records(spec.repository, name, Path(folder))
+        run = bring_records(spec.repository, task.checkpoint, Path(folder))
         return report_markdown(summarise(run, changes)) if run else ""
 
 
@@ -137,7 +137,7 @@ def logs(task: str) -> None:
     path = record_folder(run) / JOURNAL if run else None
     data = path.read_bytes() if path and path.is_file() else b""
     if not data and not spec.is_local:
-        _, data = read_records(spec.repository, attempt_name(found.id, found.attempt))
+        _, data = read_records(spec.repository, found.checkpoint)
     if not data:
         click.echo(f"{found.id} has no journal yet.")
     for line in data.splitlines():

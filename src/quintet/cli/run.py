@@ -57,6 +57,7 @@ def run(
     """
     named = task_on_command_line(flags)
     loaded = load_run_settings(config_file, env, flags, Path.cwd(), reload=reload)
+    os.environ.pop("QUEUE", None)  # it may hold a password, and agents, checks and hooks inherit what is left
     loaded = replace(loaded, settings=prepare(loaded.settings))
     settings = loaded.settings
     with open_console(

@@ -59,6 +59,8 @@ class Carrying:
         self.has_failed_here = False
         """whether the task was parked before any agent had worked, for a reason that may be this machine's"""
         self._clone: Clone | None = None
+        self._ignored = ""
+        """what the remote had of this task that no worker has recorded"""
         self._unpushed = ""
         """a checkpoint that the remote does not have yet"""
         self._next_push = 0.0
@@ -94,16 +96,16 @@ class Carrying:
 
     def _carry_out(self, task: QueuedTask, beating: threading.Thread) -> TaskOutcome:
         """Prepare the task, and let its run go on until there is a verdict."""
+        if task.result:  # the worker that has pushed it could not end the task
+            return task.result
         takeovers = task.takeovers + (1 if task.progress.since else 0)
-        clone = None if self._spec.is_local else Clone(self._spec, self._id, task.attempt)
-        if takeovers > MOST_TAKEOVERS and not (clone and _has_result(clone)):
+        if takeovers > MOST_TAKEOVERS:
             self.park(f"its worker has died or was lost {takeovers} times; {task.progress.machine} was the last")
         self._progress = self._progress.model_copy(update={"home": task.progress.home})
         self._patiently(lambda: self._note(takeovers=takeovers, parked="", parked_until=0))
         beating.start()
-        self._clone = clone
-        if clone and (outcome := self._open_clone(clone, keep=task.progress.home == self._order.machine)):
-            return outcome
+        if not self._spec.is_local:
+            self._clone = self._open_clone(task)
         self._progress = self._progress.model_copy(update={"home": self._order.machine})
         self._patiently(self._note)
         self._spent_before = self._patiently(lambda: self._database.spent(self._day, self._id))
@@ -131,13 +133,17 @@ class Carrying:
             if ended is None:
                 return None
 
-    def _open_clone(self, clone: Clone, *, keep: bool) -> TaskOutcome | None:
+    def _open_clone(self, task: QueuedTask) -> Clone:
+        clone = Clone(self._spec, self._id, task.attempt, self._still_mine)
         try:
-            return clone.open(keep=keep)
+            self._ignored = clone.open(task.checkpoint, keep=task.progress.home == self._order.machine)
         except Fenced:
             raise Leave from None
         except QuintetError as error:
             self._wait_for_remote(error)
+        if self._ignored:
+            print(f"{self._id}: {self._ignored}", file=sys.stderr, flush=True)
+        return clone
 
     # -- the process of the run
 
@@ -156,6 +162,7 @@ class Carrying:
             spec=self._spec,
             patience=self._order.patience,
             providers=self._order.providers,
+            sandbox=self._order.sandbox,
             tree=str(clone.top) if clone else "",
             records=str(clone.records) if clone and clone.records.is_dir() else "",
             makes_checkpoints=self._makes_checkpoints,
@@ -248,14 +255,23 @@ class Carrying:
             return False
         return self._held is None or task.token == self._held.token
 
+    def _still_mine(self) -> bool:
+        """Whether the database says so, however long it takes to answer."""
+        return self._is_mine(self._patiently(lambda: self._database.task(self._id)))
+
     def _leave_unless_mine(self) -> None:
         if not self._is_mine(self._database.task(self._id)):
             raise Leave
 
     def _note(self, queue: str = "", **more: object) -> None:
-        """Write down how far the task has come, and put it into a queue where one is named; leave where it is lost."""
-        progress = self._progress.model_dump(mode="json")
-        if self._held is None or not self._database.change(self._held, queue, progress=progress, **more):
+        """Record how far the task has come and what was pushed of it, and move it to a queue if one is named.
+
+        Leave if the task is lost. A commit in the remote counts for nothing until it is recorded here.
+        """
+        more["progress"] = self._progress.model_dump(mode="json")
+        if self._clone and self._clone.pushed:
+            more["checkpoint"] = self._clone.pushed
+        if self._held is None or not self._database.change(self._held, queue, **more):
             raise Leave
 
     def _spend(self) -> None:
@@ -322,6 +338,7 @@ class Carrying:
                 self._wait_for_remote(error)
         else:
             self._unpushed, self._away_since = "", 0.0
+            self._news.set()  # the next heartbeat, which is due now, records it
 
     def _wait_for_remote(self, error: QuintetError) -> NoReturn:
         """Park the task for a while, or until somebody has seen to it that the remote refuses no more."""
@@ -353,9 +370,10 @@ class Carrying:
             branch = ""
         commit, left_out = work_commit(clone.top, f"Quintet: {task.title[:72]}")
         missing = f"not all of its work is in the branch: {left_out}" if left_out else ""
-        reason = "; ".join(filter(None, (outcome.reason, missing)))
+        reason = "; ".join(filter(None, (outcome.reason, missing, self._ignored)))
         outcome = outcome.model_copy(update={"branch": branch, "commit": commit, "reason": reason})
         self._push_result(clone, outcome, branch, sealed)
+        self._patiently(lambda: self._note(result=outcome.model_dump(mode="json")))
         outcome = self._hand_over(outcome, clone, task)
         clone.remove()
         return outcome
@@ -384,13 +402,6 @@ class Carrying:
                 if isinstance(error, PushRefused) or time.monotonic() > deadline or self._stopping.is_set():
                     self._wait_for_remote(error)
                 self._stopping.wait(min(2.0, self._order.beat))
-
-
-def _has_result(clone: Clone) -> bool:
-    try:
-        return clone.has_result()
-    except GitError:
-        return False
 
 
 def _today() -> str:

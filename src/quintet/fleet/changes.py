@@ -36,7 +36,8 @@ def retry_task(database: Database, task: QueuedTask) -> str:
             return f"{task.id} waits again, and goes on where it was{later}"
         case TaskStatus.FAILED:
             # what was said of the failed attempt says nothing of the next one
-            database.begin_anew(task.id, attempt=task.attempt + 1, approval=None, gate="", **_rested(task))
+            rest = _rested(task) | {"approval": None, "gate": "", "checkpoint": "", "result": None}
+            database.begin_anew(task.id, attempt=task.attempt + 1, **rest)
             return f"{task.id} waits again, and begins anew (attempt {task.attempt + 1})"
         case _:
             raise QueueError(f"{task.id} is {task.status}; there is nothing to retry")

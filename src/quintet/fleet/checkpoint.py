@@ -3,6 +3,9 @@
 A checkpoint is a commit with the work tree, and with the run's records below `.tmp`. What git ignores is not in it.
 It is at `refs/quintet/NAME/state`. Every push names the commit that has to be there, so that a worker which has lost
 its task, and does not know it, is refused: this is the second fence, as the database is the first.
+
+Anybody with push rights can write to the remote, so the remote proves nothing: a checkpoint counts only if the database
+has recorded its commit id, and what it says of a result is never read.
 """
 
 import os
@@ -12,13 +15,11 @@ import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Final, NoReturn
-
-from pydantic import ValidationError
 
 from quintet import files, git
 from quintet.errors import GitError, QueueError
@@ -32,8 +33,10 @@ SECONDS: Final = 600.0
 _REFUSED: Final = re.compile(r"\[remote rejected\].*(declined|denied|prohibited|not allowed)")
 """how a remote refuses what it would refuse again; all else may pass: a lock, a full disk, an error within it"""
 _REMOVED: Final = ".old"
-_PUSHED: Final = "refs/quintet/pushed"
-_TRIED: Final = "refs/quintet/tried"
+_NOT_THERE: Final = re.compile(r"not our ref|unadvertised object|remote error: .*not found", re.IGNORECASE)
+"""how a remote says that it has no such commit, or none that it gives away"""
+_MOST_PUSHES: Final = 3
+"""attempts of a push while somebody else moves the ref"""
 _DRAFT: Final = ".new"
 """the end of the name of a clone that is being made"""
 _PAUSE_SECONDS: Final = 0.1
@@ -65,6 +68,8 @@ def make_checkpoint(top: Path, run_id: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         index = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
         _add_work(top, Path(folder) / "index")
+        # what the project itself has there could be taken for the records of a run
+        git.run(top, "rm", "-r", "--cached", "--quiet", "--ignore-unmatch", "--", f":/{RECORDS}", env=index)
         if run_id and records.is_dir():
             own = {"GIT_INDEX_FILE": str(Path(folder) / "records"), "GIT_DIR": _git_folder(top)}
             present = [f":(glob){name}" for name in _KEPT if any(records.glob(name))]
@@ -132,16 +137,18 @@ def _commit(top: Path, tree: str, message: str, *parents: str) -> str:
 class Clone:
     """The clone of a task's repository on this machine, and what the remote knows of the task."""
 
-    def __init__(self, spec: TaskSpec, task_id: str, attempt: int) -> None:
+    def __init__(self, spec: TaskSpec, task_id: str, attempt: int, is_mine: Callable[[], bool] = lambda: False) -> None:
+        """`is_mine` asks the database whether this worker has the task."""
         self.spec = spec
+        self._is_mine = is_mine
         self.name = attempt_name(task_id, attempt)
         self.branch = branch_of(task_id, attempt)
         self.top = fleet_folder() / "trees" / self.name
         self.tree = self.top / spec.folder
-        self.tip = ""
-        """the checkpoint that has to be in the remote for the next push to be taken"""
-        self._tried = set[str]()
-        """what this process has pushed, also where the answer did not come"""
+        self.pushed = ""
+        """the last commit that this worker has pushed"""
+        self._tip = ""
+        """what the remote's ref has to be for the next push to be taken"""
         self._lock = -1
         self._cache = fleet_folder() / "repositories" / f"{sha256(spec.repository.encode()).hexdigest()[:16]}.git"
 
@@ -153,34 +160,31 @@ class Clone:
     def archive_ref(self) -> str:
         return f"refs/quintet/{self.name}/archive"
 
-    def open(self, *, keep: bool) -> TaskOutcome | None:
-        """Make the clone ready, at the last checkpoint; the outcome where the task has ended already.
+    def open(self, recorded: str, *, keep: bool) -> str:
+        """Prepare the clone at the recorded checkpoint, or at the base commit; return what was ignored, as one line.
 
-        `keep`: this machine had the task last. What is there already is the newest, unless another machine has pushed.
+        `recorded` is the commit id in the database. `keep`: this machine recorded it, so its clone is the newest.
         """
         self._hold()
         self._fetch()
-        refs = self._remote_refs()
-        if ended := refs.get(self.archive_ref):
-            return self._read_outcome(ended)
-        self.tip = refs.get(self.state_ref, "")
-        if not (keep and self._is_newest()):
+        self._tip = self._remote_refs().get(self.state_ref, "")
+        found, restored = self._tip, recorded
+        is_kept = keep and self._has_commit(recorded)
+        if not is_kept:
             self.remove()
-            self._make()
-            if self.tip:
-                self._restore()
-        self._claim()
-        return None
+            restored = self._make(recorded)
+        self._claim(restored)
+        if restored != recorded:
+            return f"the checkpoint {recorded[:10]} is gone from the remote: the task starts over"
+        if is_kept or found in ("", recorded):
+            return ""
+        follows = f"continues from {recorded[:10]}" if recorded else "starts from the beginning"
+        return f"{self.state_ref} in the remote is {found[:10]}, which no worker has recorded: the task {follows}"
 
-    def has_result(self) -> bool:
-        """Whether the remote has the result of the task; the worker that pushed it could not record it."""
-        return self.archive_ref in self._remote_refs()
-
-    def _is_newest(self) -> bool:
-        """Whether the remote has of this task what this clone has pushed last, as far as it got an answer."""
-        if not (self.top / ".git").is_dir():
-            return False
-        return self.tip in [git.answer(self.top, "rev-parse", "--verify", ref) or "" for ref in (_PUSHED, _TRIED)]
+    def _has_commit(self, recorded: str) -> bool:
+        """Whether the clone is there, and has made or fetched the recorded checkpoint."""
+        there = bool(recorded) and (self.top / ".git").is_dir()
+        return there and git.answer(self.top, "cat-file", "-e", f"{recorded}^{{commit}}") is not None
 
     def _hold(self) -> None:
         """Keep this machine from removing the clone as one that nobody needs; wait while it does."""
@@ -223,8 +227,8 @@ class Clone:
             raise GitError(f"the remote {self.spec.repository} cannot be read: {error}") from None
         return {name: commit for commit, _, name in (line.partition("\t") for line in lines)}
 
-    def _make(self) -> None:
-        """Clone from the cache, without copying what is in it, and begin the branch."""
+    def _make(self, recorded: str) -> str:
+        """Clone from the cache, without copying what is in it, at a checkpoint; return it if the remote has it."""
         files.make_folder(self.top.parent)
         draft = self.top.with_name(f"{self.name}{_DRAFT}")
         shutil.rmtree(draft, ignore_errors=True)
@@ -235,29 +239,34 @@ class Clone:
             git.run(draft, "config", "user.name", "Quintet")
             git.run(draft, "config", "user.email", "quintet@localhost")
         git.run(draft, "checkout", "--quiet", "-B", self.branch, self.spec.base, seconds=SECONDS)
-        draft.rename(self.top)
-        if not self.tree.is_dir():
+        if not (draft / self.spec.folder).is_dir():
             raise QueueError(f"{self.spec.folder} is not in the commit {self.spec.base[:10]}")
-
-    def _restore(self) -> None:
-        """Bring the work tree and the run's records back as the checkpoint has them."""
-        words = ("fetch", "--quiet", self.spec.repository, f"+{self.state_ref}:refs/quintet/restored")
-        git.run(self.top, *words, seconds=SECONDS)
-        parent = git.run(self.top, "rev-parse", f"{self.tip}^1").text
-        git.run(self.top, "reset", "--quiet", "--hard", parent, seconds=SECONDS)
-        work = (":/", f":(exclude,top){RECORDS}")
-        git.run(self.top, "restore", f"--source={self.tip}", "--worktree", "--", *work, seconds=SECONDS)
-        self._restore_records()
-        git.run(self.top, "update-ref", "-d", "refs/quintet/restored")
-
-    def _restore_records(self) -> None:
-        """Bring the run's records to a folder in which agents have nothing to do."""
         shutil.rmtree(self._restored, ignore_errors=True)
-        if git.answer(self.top, "cat-file", "-e", f"{self.tip}:{RECORDS}") is None:
+        recorded = recorded if recorded and self._fetch_checkpoint(draft, recorded) else ""
+        if recorded:
+            self._restore(draft, recorded)
+        draft.rename(self.top)  # only now: a clone that is there is complete
+        return recorded
+
+    def _fetch_checkpoint(self, top: Path, commit: str) -> bool:
+        """Fetch exactly this commit, whatever the remote's ref is by now; whether the remote has it."""
+        words = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", self.spec.repository, commit)
+        done = git.run(top, *words, seconds=SECONDS, check=False)
+        if done.code and not _NOT_THERE.search(done.said):  # the remote may be away: no reason to start over
+            raise GitError(f"the remote {self.spec.repository} cannot be read: {done.error}")
+        return not done.code
+
+    def _restore(self, top: Path, commit: str) -> None:
+        """Bring the work tree and the run's records back as the checkpoint has them."""
+        parent = git.run(top, "rev-parse", f"{commit}^1").text
+        git.run(top, "reset", "--quiet", "--hard", parent, seconds=SECONDS)
+        work = (":/", f":(exclude,top){RECORDS}")
+        git.run(top, "restore", f"--source={commit}", "--worktree", "--", *work, seconds=SECONDS)
+        if git.answer(top, "cat-file", "-e", f"{commit}:{RECORDS}") is None:
             return
-        files.make_folder(self._restored)
-        env = {"GIT_DIR": _git_folder(self.top), "GIT_WORK_TREE": str(self._restored)}
-        words = ("restore", f"--source={self.tip}", "--worktree", "--", f":/{RECORDS}")
+        files.make_folder(self._restored)  # a folder in which agents have nothing to do
+        env = {"GIT_DIR": _git_folder(top), "GIT_WORK_TREE": str(self._restored)}
+        words = ("restore", f"--source={commit}", "--worktree", "--", f":/{RECORDS}")
         git.run(self._restored, *words, env=env, seconds=SECONDS)
 
     @property
@@ -269,46 +278,48 @@ class Clone:
         """The records of a run that was restored and has not gone on yet."""
         return self._restored / RECORDS
 
-    def _claim(self) -> None:
+    def _claim(self, recorded: str) -> None:
         """Push a commit of this worker's own, so that no earlier one can push any more."""
-        source = self.tip or self.spec.base
-        held = git.run(self.top, "rev-parse", f"{source}^{{tree}}").text
-        parent = git.run(self.top, "rev-parse", f"{source}^1").text if self.tip else source
-        self.push(_commit(self.top, held, f"claim {secrets.token_hex(8)}", parent))
+        source = recorded or make_checkpoint(self.top, "")
+        tree, parent = (git.run(self.top, "rev-parse", f"{source}^{end}").text for end in ("{tree}", "1"))
+        self.push(_commit(self.top, tree, f"claim {secrets.token_hex(8)}", parent))
 
     def push(self, commit: str) -> None:
         """Push a checkpoint; Fenced where another worker has the task, GitError where the remote is away."""
-        git.run(self.top, "update-ref", _TRIED, commit)
-        self._push(commit, f"{commit}:{self.state_ref}")
-        self.tip = commit
-        git.run(self.top, "update-ref", _PUSHED, commit)
+        self._push(f"{commit}:{self.state_ref}")
+        self._tip = self.pushed = commit
 
     def publish(self, outcome: TaskOutcome, branch: str, sealed: str) -> None:
         """Push the result: its branch, if there is one, and the archive instead of the checkpoint; all or nothing."""
         held = git.run(self.top, "rev-parse", f"{sealed or self.spec.base}^{{tree}}").text
         archive = _commit(self.top, held, outcome.model_dump_json(), outcome.commit or self.spec.base)
-        moves = [f"{archive}:{self.archive_ref}", f":{self.state_ref}"]
+        if self.state_ref not in self._remote_refs():  # an answer was lost, or somebody has deleted it: it is the fence
+            self.push(self.pushed)
+        moves = [f"+{archive}:{self.archive_ref}", f":{self.state_ref}"]
         if branch:
             moves.append(f"+{outcome.commit}:refs/heads/{branch}")
-        self._push(archive, *moves)
+        self._push(*moves)
+        self.pushed = archive
 
-    def _push(self, commit: str, *moves: str) -> None:
-        """Push to the address of the task: the remotes of the clone are the agents' to change."""
-        self._tried.add(commit)
-        done = self._try_to_push(moves)
-        if done.code and b"stale info" in done.out:
-            refs = self._remote_refs()
-            if self._tried.isdisjoint(refs.values()):
-                raise Fenced("another worker has the task by now")
-            if commit in refs.values() or refs.get(self.archive_ref) in self._tried:
-                return  # it was taken before, and the answer did not come
-            self.tip = refs[self.state_ref]
+    def _push(self, *moves: str) -> None:
+        """Push to the address of the task: the remotes of the clone are the agents' to change.
+
+        If the ref is not what this worker has left there, the database decides whose task it is. The ref is read before
+        that, so that a worker which loses the task in between is refused once more.
+        """
+        for _ in range(_MOST_PUSHES):
             done = self._try_to_push(moves)
+            if not done.code or b"stale info" not in done.out:
+                break
+            found = self._remote_refs().get(self.state_ref, "")
+            if not self._is_mine():
+                raise Fenced("another worker has the task by now")
+            self._tip = found
         if done.code:
             self._tell_failed_push(done)
 
     def _try_to_push(self, moves: Sequence[str]) -> git.GitResult:
-        fence = f"--force-with-lease={self.state_ref}:{self.tip}"
+        fence = f"--force-with-lease={self.state_ref}:{self._tip}"
         words = ("push", "--porcelain", "--atomic", fence, self.spec.repository)
         return git.run(self.top, *words, *moves, seconds=SECONDS, check=False)
 
@@ -322,17 +333,6 @@ class Clone:
         words = (line.removeprefix("remote:").strip() for line in done.said.splitlines() if line.startswith("remote:"))
         said = printable(" / ".join(filter(None, words)))[:_LONGEST_ANSWER]
         raise PushRefused(f"{failed}: {said}" if said else failed)
-
-    def _read_outcome(self, archive: str) -> TaskOutcome | None:
-        with tempfile.TemporaryDirectory() as folder:
-            git.run(Path(folder), "init", "--quiet", "--bare", ".")
-            words = ("fetch", "--quiet", "--depth=1", self.spec.repository, self.archive_ref)
-            git.run(Path(folder), *words, seconds=SECONDS)
-            text = git.run(Path(folder), "log", "-1", "--format=%B", archive).text
-        try:
-            return TaskOutcome.model_validate_json(text)
-        except ValidationError:
-            raise QueueError(f"{self.archive_ref} in the remote is no result of a task; delete it") from None
 
     def remove(self) -> None:
         """Remove the clone; what cannot be removed gets another name, and is tried again with the stale ones."""

@@ -1,6 +1,9 @@
 """What `quintet queue doctor` checks: the database, the remote of the project, the workers and the agents here."""
 
+import stat
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
 
 from quintet import git
 from quintet.config import Settings
@@ -26,7 +29,17 @@ def examine_queue(settings: Settings, env: Mapping[str, str]) -> Iterator[Doctor
         yield _database(database)
         yield _repository(settings, database)
         yield _workers(settings, database)
+    yield from _worker_file(env)
     yield from check_agents(env, settings)
+
+
+def _worker_file(env: Mapping[str, str]) -> Iterator[DoctorFinding]:
+    """Whether only this user can read the file from which the service of a worker has the address of the queue."""
+    config = Path(env.get("XDG_CONFIG_HOME") or Path(env.get("HOME", "/")) / ".config")
+    path = config / "quintet" / "worker.env"
+    with suppress(OSError):
+        if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+            yield failure("worker.env", f"{path} is open to other users, and may hold a password", f"chmod 600 {path}")
 
 
 def _database(database: Database) -> DoctorFinding:

@@ -23,6 +23,8 @@ class SlotOrder(_SlotMessage):
     lease: float
     providers: dict[str, dict[str, Any]] = {}
     """agents that the settings of this machine define; they may hold secrets, so that no task carries them"""
+    sandbox: dict[str, Any] = {}
+    """the sandbox settings of this machine, the least that every task gets"""
 
     @property
     def name(self) -> str:
@@ -57,6 +59,8 @@ class Order(_SlotMessage):
     approval: Approval | None = None
     providers: dict[str, dict[str, Any]] = {}
     """agents that the settings of the machine define"""
+    sandbox: dict[str, Any] = {}
+    """the sandbox settings of the machine, the least that the task gets"""
 
 
 class Moved(_SlotMessage):

@@ -94,8 +94,8 @@ class QueuePage:
         with files.locked(tree.with_name("lock")):
             _remove_old(tree.parent)
             when, run = self._fetched.get(name, (float("-inf"), ""))
-            if time.monotonic() - when > _FRESH_SECONDS:
-                run = _fetch(spec.repository, name, tree) or run
+            if time.monotonic() - when > _FRESH_SECONDS and task.checkpoint:
+                run = _fetch(spec.repository, task.checkpoint, tree) or run
                 self._fetched[name] = (time.monotonic(), run)
         folder = tree / TMP / run
         machine = task.progress.machine or "another machine"
@@ -117,23 +117,18 @@ def _folder_here(task: QueuedTask, spec: TaskSpec, run: str) -> Path | None:
     return next((folder for folder in found if folder.name == run), None) if run else None
 
 
-def _fetch(repository: str, name: str, tree: Path) -> str:
-    """Bring the records of a run from the remote to a folder of their own; the run, empty where there are none."""
+def _fetch(repository: str, commit: str, tree: Path) -> str:
+    """Bring the records in a commit that the queue has recorded to a folder of their own; the run, empty if none."""
     cache = tree / "repository.git"
     files.make_folder(tree)
     os.utime(tree)
     try:
         if not (cache / "HEAD").exists():
             git.run(tree, "init", "--quiet", "--bare", str(cache))
-        for end in ("archive", "state"):
-            ref = f"refs/quintet/{name}/{end}"
-            words = ("fetch", "--quiet", "--depth=1", repository, f"+{ref}:{ref}")
-            if not git.run(cache, *words, seconds=_FETCH_SECONDS, check=False).code:
-                held = git.run(cache, "archive", "--format=tar", f"{ref}:{RECORDS}", check=False)
-                return "" if held.code else _unpack(held.out, tree)
+        git.run(cache, "fetch", "--quiet", "--depth=1", repository, commit, seconds=_FETCH_SECONDS)
+        return _unpack(git.run(cache, "archive", "--format=tar", f"{commit}:{RECORDS}").out, tree)
     except GitError:
         return ""
-    return ""
 
 
 def _unpack(held: bytes, tree: Path) -> str:

@@ -307,6 +307,8 @@ def _task(row: Sequence[Any]) -> QueuedTask:
         parked_until=parked_until if is_parked else 0.0,
         gate=str(told.get("gate") or "") if is_parked else "",
         approval=told.get("approval"),
+        checkpoint=_commit_id(told.get("checkpoint")),
+        result=told.get("result"),
         takeovers=int(told.get("takeovers") or 0),
         attempt=int(told.get("attempt") or 1),
         added=float(told.get("added") or (created or 0) / 1000),
@@ -316,6 +318,11 @@ def _task(row: Sequence[Any]) -> QueuedTask:
         token=token or "",
         mark=(updated or 0) / 1000,
     )
+
+
+def _commit_id(found: object) -> str:
+    """A commit id; empty for anything else, which git could take for an option."""
+    return found if isinstance(found, str) and re.fullmatch(r"[0-9a-f]{40}([0-9a-f]{24})?", found) else ""
 
 
 def _outcome(serialization: str | None, output: str | None, error: str | None) -> TaskOutcome | None:

@@ -25,7 +25,7 @@ from quintet.errors import GitError, QuintetError, RunError
 from quintet.execute import RunSpec, execute
 from quintet.fleet.checkpoint import make_checkpoint
 from quintet.fleet.messages import CheckpointMade, Moved, Order, RunEnded, RunHalted, last_confirmed
-from quintet.fleet.task_settings import load_task_settings
+from quintet.fleet.task_settings import confine, load_task_settings
 from quintet.fleet.tasks import TaskOutcome
 from quintet.layout import STATE, STATE_FILE, Workspace
 from quintet.loop.decide.state import GATES, Gate, Status, without_terminals
@@ -113,20 +113,26 @@ def _in_its_tree(order: Order, signals: Signals) -> Loaded:
     spec = order.spec
     if order.tree:
         tree = Path(order.tree) / spec.folder
-        loaded = load_task_settings(spec, order.task, order.attempt, tree, order.providers)
+        loaded = _load(order, tree)
         if order.records:
-            if _adopt(Path(order.records), tree) and loaded.settings.workspace_setup:
+            if _adopt(Path(order.records), tree, spec.text) and loaded.settings.workspace_setup:
                 _set_up_again(loaded.settings, tree, signals, Path(order.records) / "setup")
             shutil.rmtree(order.records)
         branch = git.run(tree, "symbolic-ref", "--short", "HEAD").text
         settings = replace(loaded.settings, chosen=Workspace(tree, tree, branch), state_file=tree / STATE_FILE)
         return replace(loaded, settings=settings)
-    loaded = load_task_settings(spec, order.task, order.attempt, Path(spec.repository) / spec.folder, order.providers)
+    loaded = _load(order, Path(spec.repository) / spec.folder)
     settings = loaded.settings
     same = re.compile(rf"{re.escape(settings.workspace_branch)}(-\d+)?")
     found = [one for one in worktrees_of(settings.wd) if one.stage is Stage.READY and same.fullmatch(one.branch)]
     there = next((one for one in found if one.tree.is_dir()), None) or create(settings, order.title)
     return replace(loaded, settings=in_workspace(settings, there.workspace))
+
+
+def _load(order: Order, wd: Path) -> Loaded:
+    """The settings of the task, confined at least as much as this machine wants."""
+    loaded = load_task_settings(order.spec, order.task, order.attempt, wd, order.providers)
+    return replace(loaded, settings=confine(loaded.settings, order.sandbox))
 
 
 def _set_up_again(settings: Settings, tree: Path, signals: Signals, place: Path) -> None:
@@ -137,14 +143,16 @@ def _set_up_again(settings: Settings, tree: Path, signals: Signals, place: Path)
         raise setup_failure(line, ended)
 
 
-def _adopt(records: Path, tree: Path) -> bool:
+def _adopt(records: Path, tree: Path, text: str) -> bool:
     """Let the run of a checkpoint belong to this machine and this tree, with terminals that are still to be started.
 
-    Whether there is a run to go on with.
+    Whether there is a run to go on with. One with another task text is none: its checks would be other ones.
     """
     if not (records / STATE).is_file():
         return False
     state = decode_state((records / STATE).read_bytes(), records / STATE)
+    if state.prompt.strip() != text.strip():
+        return False
     record = RunRecord(tree, state.run_id)
     shutil.rmtree(record.folder, ignore_errors=True)
     record.open()

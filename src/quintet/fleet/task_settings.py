@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from quintet import files
-from quintet.config import TABLE, load_settings
+from quintet.config import TABLE, Settings, load_settings
 from quintet.config.load import Loaded, settings_to_keep
 from quintet.config.table import WORKTREE
 from quintet.errors import QueueError
@@ -23,6 +23,8 @@ _LEFT_OUT: Final = (
     *(row.name for row in TABLE if row.name.startswith("queue_") and row.name not in _OF_THE_QUEUE),
 )
 """what belongs to a machine, or is as the queue needs it"""
+_NETWORKS: Final = ("keep", "allow", "none")
+"""what agents in the sandbox get of the network, the strictest last"""
 _LONGEST_WAIT: Final = 30 * 86_400.0
 
 
@@ -68,3 +70,27 @@ def load_task_settings(
         branch = branch_of(task_id, attempt)
         settings = replace(settings, workspace_mode=WORKTREE, workspace_base=spec.base, workspace_branch=branch)
     return replace(loaded, settings=settings)
+
+
+def sandbox_settings(settings: Settings) -> dict[str, Any]:
+    """The settings of the sandbox, by name."""
+    return {row.name: getattr(settings, row.name) for row in TABLE if row.key.startswith("sandbox.")}
+
+
+def confine(settings: Settings, machine: Mapping[str, Any]) -> Settings:
+    """The settings of a task with the sandbox of a machine as the least: a worker's owner decides for that machine.
+
+    Where both want a sandbox, agents get only what both allow, and whatever one of them hides is hidden.
+    """
+    if not machine:
+        return settings
+    own = sandbox_settings(settings)
+    network = max(own["sandbox_network"], machine["sandbox_network"], key=_NETWORKS.index)
+    changes: dict[str, Any] = {"sandbox_network": network}
+    if machine["sandbox"] == "on":
+        changes["sandbox"] = "on"
+        for name, wanted in ((name, wanted) for name, wanted in own.items() if isinstance(wanted, tuple)):
+            given = tuple(machine[name])
+            changes[name] = tuple(one for one in given if one in wanted) if settings.is_sandboxed else given
+        changes["sandbox_hide"] = tuple(dict.fromkeys((*own["sandbox_hide"], *machine["sandbox_hide"])))
+    return replace(settings, **changes)

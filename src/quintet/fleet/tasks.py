@@ -147,6 +147,10 @@ class QueuedTask(_Value):
     """the step at which its run waits for a person; empty where it does not"""
     approval: Approval | None = None
     """the last word of a person"""
+    checkpoint: str = ""
+    """the commit that its worker has pushed last; nothing else in the remote counts"""
+    result: TaskOutcome | None = None
+    """its outcome, once that was pushed; until the engine has it too, its worker may die"""
     takeovers: int = 0
     attempt: int = 1
     """counts the runs that `queue retry` has begun anew"""

@@ -24,6 +24,7 @@ from quintet.fleet.machine import environment_without_secrets, machine_id, only_
 from quintet.fleet.messages import SlotOrder
 from quintet.fleet.reading import WAITING
 from quintet.fleet.slot import BUSY, DONE, FAILED_HERE
+from quintet.fleet.task_settings import sandbox_settings
 from quintet.fleet.tasks import QueuedTask, TaskStatus
 from quintet.program import program
 
@@ -170,6 +171,7 @@ class WorkerProcess:
                 number=number,
                 machine=self._worker.machine,
                 lease=settings.queue_lease,
+                sandbox=sandbox_settings(settings),
                 providers={name: dict(parts) for name, parts in settings_to_keep(loaded).providers.items()},
             )
             for number in range(1, worker.slots + 1)

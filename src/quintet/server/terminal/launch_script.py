@@ -15,8 +15,8 @@ from quintet.providers.base import LaunchPlan
 from quintet.variables import is_variable
 
 _NOT_HANDED_ON: Final = frozenset(
-    {"QUINTET_TOKEN", "TMUX", "TMUX_PANE", "TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TERMCAP", "COLUMNS",
-     "LINES", "PWD", "OLDPWD", "SHLVL", "_", "STY", "WINDOW"}
+    {"QUINTET_TOKEN", "QUEUE", "TMUX", "TMUX_PANE", "TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TERMCAP",
+     "COLUMNS", "LINES", "PWD", "OLDPWD", "SHLVL", "_", "STY", "WINDOW"}
 )  # fmt: skip
 
 
