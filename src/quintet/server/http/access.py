@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from quintet.server.http.limits import ADMITTED
+
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 LONGEST_BODY: Final = 32 * 1024 * 1024
 """bytes: 4 MB of text with every character escaped"""
@@ -64,6 +66,8 @@ class AccessGuard:
         elif refusal is not None:
             await _refuse(send, *refusal)
         else:
+            # to look at the page's own files is not enough: anybody may
+            scope[ADMITTED] = not self._token or self._has_token(dict(headers).get("authorization", ""))
             await self.app(scope, _bounded(receive), _hardened(send))
 
     def _refusal(self, sent: list[tuple[str, str]], *, is_open: bool) -> tuple[int, str] | None:

@@ -9,10 +9,12 @@ import uvicorn
 from fastapi import FastAPI
 
 from quintet.errors import ServerError
+from quintet.server.http.limits import LONGEST_HEAD, LimitedProtocol, reserve_descriptors
 
-LONGEST_QUERY: Final = 16 * 1024 * 1024
-"""bytes of a request line: CAO's clients send the message there"""
-_BACKLOG: Final = 256
+_BACKLOG: Final = 1024
+"""connections that wait to be taken; where there is no room, a client tries again after a second"""
+_TAKEN_AT_ONCE: Final = 64
+"""fewer than the server keeps, so that a client's request is read before others have pushed its connection out"""
 
 
 def bind(host: str, port: int, *, listening: bool = True) -> socket.socket:
@@ -45,6 +47,11 @@ def _explaining(host: str, port: int) -> Iterator[None]:
 class QuintetServer(uvicorn.Server):
     """uvicorn, but the event streams end first: it would wait for them."""
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for one in sockets or ():
+            one.listen(_BACKLOG)  # asyncio has one number for those that wait and those that it takes at once
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         app = self.config.app
         if isinstance(app, FastAPI):
@@ -54,10 +61,12 @@ class QuintetServer(uvicorn.Server):
 
 def make_server(app: FastAPI) -> QuintetServer:
     """A uvicorn server that logs nothing: an access log would hold prompts."""
+    reserve_descriptors()
     return QuintetServer(
         uvicorn.Config(
             app,
-            http="h11",
+            http=LimitedProtocol,
+            backlog=_TAKEN_AT_ONCE,
             ws="none",
             loop="asyncio",
             lifespan="on",
@@ -66,6 +75,6 @@ def make_server(app: FastAPI) -> QuintetServer:
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=1,
-            h11_max_incomplete_event_size=LONGEST_QUERY,
+            h11_max_incomplete_event_size=LONGEST_HEAD,
         )
     )
