@@ -1,5 +1,6 @@
 """Users of the same machine, who can open connections to a run's server and bind its port, but have no token."""
 
+import asyncio
 import json
 import os
 import resource
@@ -14,7 +15,12 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
+from fastapi import FastAPI
 
+from quintet.server.http.dashboard_server import serve_dashboard
+from quintet.server.state_folder import StateFolder
+from quintet.setup.dashboard_control import ControlRoutes
+from quintet.watch.dashboard import routes
 from tests.eventually import eventually
 
 RUN = """
@@ -196,3 +202,56 @@ def test_a_long_message_in_the_request_line_still_arrives(served: Served) -> Non
     with served.connect() as client:
         client.sendall(b"POST /terminals/deadbeef/input?message=" + b"%78" * 3_900_000 + b" HTTP/1.1\r\n" + headers)
         assert client.recv(100).startswith(b"HTTP/1.1 404")
+
+
+def start_dashboard(patch: pytest.MonkeyPatch, root: Path) -> tuple[FastAPI, str]:
+    """Start the dashboard with the right to act, and stop it at once; its application, and the token it has printed."""
+    apps: list[FastAPI] = []
+    urls: list[str] = []
+
+    class Stopped:
+        def run(self, sockets: list[socket.socket]) -> None:
+            for one in sockets:
+                one.close()
+
+    def make_server(app: FastAPI) -> Stopped:
+        apps.append(app)
+        return Stopped()
+
+    patch.setattr("quintet.server.http.dashboard_server.make_server", make_server)
+    serve_dashboard(ControlRoutes(list), 0, urls.append, StateFolder(root), can_act=True)
+    return apps[0], urls[0].partition("#token=")[2]
+
+
+def ask(app: FastAPI, token: str, path: str, method: str = "GET") -> httpx.Response:
+    async def send() -> httpx.Response:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
+            return await http.request(method, path, headers={"Authorization": f"Bearer {token}"})
+
+    return asyncio.run(send())
+
+
+def test_a_token_of_the_dashboard_is_worth_nothing_after_a_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Finding 14: another user takes the port while the dashboard is down, and gets the token from an old link."""
+    first, stolen = start_dashboard(monkeypatch, tmp_path)
+    assert ask(first, stolen, "/watch/runs").status_code == 200
+    again, token = start_dashboard(monkeypatch, tmp_path)
+    assert ask(again, stolen, "/watch/runs").status_code == 401
+    refused = ask(again, stolen, "/control/runs/x/approve", "POST")
+    assert refused.status_code == 401
+    assert len(refused.json()["detail"].splitlines()) == 1
+    assert ask(again, token, "/watch/runs").status_code == 200
+    assert not list(tmp_path.rglob("*token*")), "nothing is left to be found"
+
+
+def test_the_page_keeps_its_token_in_its_tab_alone() -> None:
+    """A variant of finding 14: what the browser keeps for all tabs, the next page at this port can read."""
+    for path in ("/static/common.js", "/static/dashboard.js", "/static/queue.js"):
+        script = routes._file(routes._FILES[path]).body
+        assert b"localStorage" not in bytes(script), path
+    common = bytes(routes._file(routes._FILES["/static/common.js"]).body).decode()
+    assert 'sessionStorage.setItem("quintet-token"' in common
+    assert "history.replaceState" in common, "and takes it out of the address"

@@ -163,7 +163,11 @@ def test_a_finished_run_read_with_the_keyboard_and_a_server_that_restarts(page: 
         board.wait()
         expect(page.locator("#link")).to_contain_text("no connection", timeout=PATIENCE)
         board = project.start("dashboard", "--port", str(port))
-        _told(board)
+        url = _told(board)
+        expect(page.locator("#link")).to_have_text("no token", timeout=PATIENCE)
+        expect(page.locator("#notice")).to_contain_text("This link is from an earlier start of the server")
+        page.goto(url)
+        page.reload()
         expect(page.locator("#link")).to_have_text("live", timeout=PATIENCE)
 
         # a new run appears by itself, and the old one is still there
@@ -290,7 +294,7 @@ def test_on_a_phone_a_run_is_approved_with_two_taps_from_its_link(page: Page) ->
         process = project.start("run", APPROVE="spec,result")
         board = project.start("dashboard", "--control", "--port", "0")
         url = _told(board)
-        page.goto(url)  # once, on the evening before: the browser keeps the token
+        page.goto(url)  # once, on the evening before: the tab keeps the token
         approve = page.locator("[data-action='approve']")
         expect(approve).to_be_visible(timeout=PATIENCE)
         run = page.locator("#facts").inner_text().split("Run\n")[1].split("\n")[0]

@@ -84,7 +84,7 @@ def check_passed(queue: Fleet, task: str, run: str = "") -> QueuedTask:
     refs = queue.remote("for-each-ref", "--format=%(refname)", "refs/quintet").split()
     assert refs == [f"refs/quintet/{task}/archive"]
     if run:
-        assert ended.outcome.run == run, ended
+        assert ended.outcome.run == run, (ended.outcome, ended.takeovers)
     return ended
 
 

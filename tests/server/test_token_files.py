@@ -20,11 +20,8 @@ from quintet.api.client import ApiClient
 from quintet.api.quintet_backend import backend_of
 from quintet.errors import Refused, ServerError
 from quintet.server.http.client import client_for
-from quintet.server.http.dashboard_server import serve_dashboard
 from quintet.server.http.serve import serve
-from quintet.server.http.token_files import FOLDER, find_server, find_token, publish_token, read_private
-from quintet.server.state_folder import StateFolder
-from quintet.watch.dashboard.routes import DashboardRoutes
+from quintet.server.http.token_files import FOLDER, find_server, find_token, publish_token
 from tests.eventually import eventually
 from tests.stub.preloaded import COMMAND
 from tests.watch.scripted import Scripted, scripted, story
@@ -271,21 +268,6 @@ def test_what_is_no_file_of_ours_is_refused_in_one_line(tmp_path: Path, how: str
     with pytest.raises(ServerError, match=r"4711\.json: .*remove it"):
         find_server("http://127.0.0.1:4711", tmp_path)
     assert find_token("http://127.0.0.1:4711", tmp_path) == ""
-
-
-@pytest.mark.parametrize("how", ["link", "directory", "pipe"])
-def test_the_dashboards_token_is_read_with_the_same_care(tmp_path: Path, how: str) -> None:
-    spoilt(tmp_path / "root" / "dashboard-token", how)
-    with pytest.raises(ServerError, match=r"dashboard-token: .*remove it"):
-        serve_dashboard(DashboardRoutes(list), 0, print, StateFolder(tmp_path / "root"))
-
-
-@pytest.mark.parametrize(("mode", "stays"), [(0o600, True), (0o640, False), (0o604, False)])
-def test_a_token_of_the_dashboard_that_others_could_read_is_replaced(tmp_path: Path, mode: int, stays: bool) -> None:
-    path = tmp_path / "dashboard-token"
-    path.write_text(TOKEN)
-    path.chmod(mode)
-    assert (read_private(path) == TOKEN) is stays
 
 
 def test_a_file_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -141,19 +141,6 @@ def _read(path: Path, url: str) -> str:
     return token if isinstance(token, str) and _is_sendable(token) else ""
 
 
-def read_private(path: Path) -> str:
-    """The token in a file that nobody else can read; empty where there is none."""
-    try:
-        with _opened(path) as descriptor:
-            others = stat.S_IMODE(os.fstat(descriptor).st_mode) & (stat.S_IRWXG | stat.S_IRWXO)
-            token = os.read(descriptor, _MOST_BYTES).decode(errors="replace").strip()
-    except FileNotFoundError:
-        return ""
-    except OSError as error:
-        raise ServerError(f"{path}: cannot be read ({error.strerror}); remove it") from None
-    return token if not others and _is_sendable(token) else ""
-
-
 @contextmanager
 def _opened(path: Path) -> Iterator[int]:
     """A handle of a file that belongs to this user, to read; a link is refused."""

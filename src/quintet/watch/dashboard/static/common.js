@@ -39,20 +39,25 @@ function fill(parent, children) {
 
 // -- the server: the token comes in the address's fragment, which no log sees, and leaves it at once
 
-// a link from a notification names a run, one from the queue a task; it opens a page of its own, which finds the token that an earlier one has kept
+// it is kept for this tab only, and is another one at each start of the server: whoever takes the port meanwhile gets one that is worth nothing
+// a link from a notification names a run, one from the queue a task
 
 const given = new URLSearchParams(location.hash.slice(1));
-if (given.get("token")) for (const kept of [sessionStorage, localStorage]) kept.setItem("quintet-token", given.get("token"));
+if (given.get("token")) sessionStorage.setItem("quintet-token", given.get("token"));
 if (location.hash.length > 1 && (["token", "run", "task"].some((name) => given.has(name)))) history.replaceState(null, "", location.pathname);
 function headers(more) {
-  const token = sessionStorage.getItem("quintet-token") || localStorage.getItem("quintet-token");
+  const token = sessionStorage.getItem("quintet-token");
   return token ? { Authorization: `Bearer ${token}`, ...more } : { ...more };
 }
 async function get(path) {
   const answer = await fetch(path, { headers: headers(), cache: "no-store" });
-  if (answer.status === 401) notice(["This page needs its token: open the address that ", code("quintet dashboard"), " prints."]);
+  if (answer.status === 401) askForToken();
   if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
   return answer.json();
+}
+function askForToken() {
+  const old = sessionStorage.getItem("quintet-token");
+  notice([old ? "This link is from an earlier start of the server: open the address that " : "This page needs its token: open the address that ", code("quintet dashboard"), " prints", old ? " now." : "."]);
 }
 const code = (text) => ({ code: true, text });
 /** Paragraphs of text and code, above everything else. */

@@ -27,7 +27,7 @@ async function listen() {
   for (;;) {
     try {
       const answer = await fetch("/events", { headers: headers(last ? { "Last-Event-ID": last } : {}), cache: "no-store" });
-      if (answer.status === 401) { linked("lost", "no token"); return; }
+      if (answer.status === 401) { linked("lost", "no token"); askForToken(); return; }
       if (!answer.ok) throw new Error(String(answer.status));
       linked("live", "live");
       [pause, view.lost] = [500, 0];
