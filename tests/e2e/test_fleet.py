@@ -49,10 +49,15 @@ def until_agent(queue: Fleet, task: str, role: str = PEER_ANALYST.name) -> Queue
 
 
 def until_checkpoint(queue: Fleet, task: str, role: str = PEER_ANALYST.name) -> str:
-    """Wait until an agent is at work and the remote has a checkpoint of the run; the run."""
+    """Wait until an agent is at work and the queue has recorded a checkpoint with an earlier reply; the run."""
     run = until_agent(queue, task, role).progress.run
     repository = queue.database.spec(task).repository
-    queue.until(lambda: read_records(repository, queue.task(task).checkpoint)[0] == run, "the remote has a checkpoint")
+
+    def is_recorded() -> bool:
+        found, journal = read_records(repository, queue.task(task).checkpoint)
+        return found == run and b'"reply_taken"' in journal
+
+    queue.until(is_recorded, "the queue has recorded a checkpoint")
     return run
 
 

@@ -22,7 +22,8 @@ from quintet.loop.decide.lint import lint
 from quintet.loop.record.people import now, who
 from quintet.program import program
 from quintet.prose import plural
-from quintet.setup.people import checked_text, refuse_agents
+from quintet.setup.callers import refuse_agents
+from quintet.setup.people import checked_text
 
 _STUCK: Final = (TaskStatus.PARKED, TaskStatus.FAILED, TaskStatus.CANCELLED)
 _UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}

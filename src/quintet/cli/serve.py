@@ -10,6 +10,7 @@ import click
 from quintet.config import load_settings
 from quintet.server.http.dashboard_server import serve_dashboard
 from quintet.server.http.serve import Served, serve
+from quintet.setup.callers import refuse_agents
 from quintet.setup.dashboard_control import ControlRoutes
 from quintet.watch.dashboard.routes import DashboardRoutes, QueueView
 
@@ -19,6 +20,8 @@ SECRET: Final = "The address contains a secret: keep it to yourself. Ctrl-C ends
 
 def dashboard(wd: Path, port: int, control: bool) -> None:
     """Serve the dashboard of a project."""
+    if control:
+        refuse_agents(if_in_doubt=False)  # a service may start it, too
     pages = (ControlRoutes if control else DashboardRoutes)(lambda: [wd], open_queue=lambda: _queue_of(wd))
     acts = "\nWho opens it can approve, send back, pause and stop runs." if control else ""
     serve_dashboard(pages, port, lambda url: click.echo(f"The dashboard is at {url}{acts}\n{SECRET}"), can_act=control)

@@ -7,6 +7,7 @@ import click
 from quintet.errors import RunError
 from quintet.server.terminal.direct_access import TerminalRow, attach, choose_terminals, list_terminals, read_output
 from quintet.setup import stopping
+from quintet.setup.callers import refuse_agents
 from quintet.workspace.worktrees import trees_of
 
 
@@ -36,6 +37,7 @@ def _choose(role: str | None, session: str | None) -> TerminalRow:
 
 def stop(run: str | None, wd: Path, session: str | None, everything: bool, keep_terminals: bool) -> None:
     """Stop what is named: a run, a session, everything, or the project."""
+    refuse_agents(if_in_doubt=False)  # what cleans up may have lost its terminal
     if sum(bool(one) for one in (run, session, everything)) > 1:
         raise RunError("RUN, --session and --all exclude each other; name one")
     if everything:

@@ -1,6 +1,5 @@
 """What people tell a run from outside: approve, send back, leave a note, pause."""
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,6 @@ from quintet.loop.record.run_record import RunRecord
 from quintet.loop.record.saved_state import find_state_file
 from quintet.program import program
 from quintet.roles import ANALYST, BY_NAME, PEER_ANALYST, PROGRAMMER, Phase
-from quintet.server.terminal.strays import MARK
 from quintet.watch.runs.folders import find_run, project_run_folders, read_state
 
 Tell = Callable[[str], None]
@@ -71,15 +69,8 @@ def pause(wd: Path, run: str | None, tell: Tell) -> None:
     tell(f"{told.id} stops after the current turn; {program()} run goes on with it.")
 
 
-def refuse_agents() -> None:
-    """Let nobody but a person say something about a run."""
-    if os.environ.get(MARK):
-        raise RunError("this is an agent's terminal; only a person says something about a run")
-
-
 def _find(wd: Path, run: str | None) -> _Told:
-    """The run that is meant: it has not ended, and nobody but a person says something about it."""
-    refuse_agents()
+    """The run that is meant; it has not ended."""
     folder = find_run(wd, run)
     tree = folder.parents[1]
     state = read_state(find_state_file(tree))
