@@ -41,6 +41,7 @@ from quintet.fleet.reading import (
     default_url,
     first_line,
     libpq_url,
+    refuse_encoding,
 )
 from quintet.fleet.tasks import QueuedTask, TaskOutcome, TaskSpec, TaskStatus, read_spec
 from quintet.program import program
@@ -398,6 +399,7 @@ sa.event.listen(sa.Engine, "connect", _define_unixepoch)  # all engines: DBOS ma
 
 
 def _end_idle_transactions(connection: Any, _record: object) -> None:
+    refuse_encoding(connection)
     connection.execute(f"SET idle_in_transaction_session_timeout = '{_IDLE_SECONDS}s'")
     connection.commit()
 

@@ -234,7 +234,9 @@ class QueueReader(QueueQueries):
 
         errors = (psycopg.Error, psycopg.OperationalError)
         with self._told(*errors):
-            return psycopg.connect(libpq_url(self.url), autocommit=True, connect_timeout=10), *errors
+            connection = psycopg.connect(libpq_url(self.url), autocommit=True, connect_timeout=10)
+        refuse_encoding(connection)
+        return connection, *errors
 
     def _ask(self, query: str, values: Mapping[str, Any]) -> Rows:
         written = query if self.is_file else re.sub(r":(\w+)", r"%(\1)s", query)
@@ -279,6 +281,17 @@ def open_to_read(url: str, *, make: bool = True) -> QueueReader:
 def libpq_url(url: str) -> str:
     """The address of a PostgreSQL in the one spelling that the engine and the driver know."""
     return url.replace("postgres://", "postgresql://", 1) if url.startswith("postgres://") else url
+
+
+def refuse_encoding(connection: Any) -> None:
+    """QueueError for a PostgreSQL that does not know the encoding of its texts: it returns bytes, not texts."""
+    if connection.info.parameter_status("server_encoding") == "SQL_ASCII":
+        name = connection.info.dbname
+        connection.close()
+        make = f"createdb --encoding=UTF8 --template=template0 {name}_utf8"
+        raise QueueError(
+            f"the database {name} has the encoding SQL_ASCII; make one with UTF8 and name it in QUEUE: {make}"
+        )
 
 
 def first_line(error: object) -> str:

@@ -77,7 +77,13 @@ def default_root() -> Path:
         return root
     digest = hashlib.sha256(os.fsencode(root)).hexdigest()[:8]
     parent = Path(f"/tmp/quintet-{os.getuid()}")  # noqa: S108 - checked below; a socket needs a short path
-    make_private(parent)
+    try:
+        make_private(parent)
+    except ServerError as error:  # in a folder that all users share, only its owner can remove it
+        most = _LONGEST_SOCKET - LONGEST_NAME - len("/quintet/s/")
+        raise ServerError(
+            f"{str(error).partition(';')[0]}; set XDG_STATE_HOME to a folder of yours with at most {most} characters"
+        ) from None
     return parent / digest
 
 
