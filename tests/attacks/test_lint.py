@@ -68,7 +68,12 @@ def test_a_folder_that_another_user_has_taken_is_refused_in_one_line(
     taken = Path(f"/tmp/quintet-{os.getuid()}0{os.getpid()}")
     monkeypatch.setattr(os, "getuid", lambda: int(taken.name.removeprefix("quintet-")))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / ("long" * 30)))
-    {"folder": taken.mkdir, "file": taken.touch, "link": lambda: taken.symlink_to(tmp_path)}[trap]()
+    if trap == "folder":
+        taken.mkdir()
+    elif trap == "file":
+        taken.touch()
+    else:
+        taken.symlink_to(tmp_path)
     try:
         with pytest.raises(ServerError, match=r"is not a directory of yours; set XDG_STATE_HOME to a folder") as told:
             state_folder.default_root()

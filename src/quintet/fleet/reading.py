@@ -234,9 +234,9 @@ class QueueReader(QueueQueries):
 
         errors = (psycopg.Error, psycopg.OperationalError)
         with self._told(*errors):
-            connection = psycopg.connect(libpq_url(self.url), autocommit=True, connect_timeout=10)
-        refuse_encoding(connection)
-        return connection, *errors
+            made = psycopg.connect(libpq_url(self.url), autocommit=True, connect_timeout=10)
+        refuse_encoding(made)
+        return made, *errors
 
     def _ask(self, query: str, values: Mapping[str, Any]) -> Rows:
         written = query if self.is_file else re.sub(r":(\w+)", r"%(\1)s", query)
