@@ -123,7 +123,7 @@ class _Drafting:
         files.make_folder(scratch)
         places = SandboxPlaces(wd, scratch, Path(wanted.tmp), foreign=foreign, wishes=wishes)
         mounts = places.mounts(os.environ)
-        arguments = bwrap_arguments(mounts, wd, network=wanted.network, is_root=os.getuid() == 0)
+        arguments = bwrap_arguments(mounts, wd, network=wanted.network == "keep", is_root=os.getuid() == 0)
         return [bubblewrap.program, *bubblewrap.flags, *arguments, "--"]
 
     def _ask(self, wish: str) -> str:
@@ -165,7 +165,8 @@ class _Drafting:
             write=list(settings.sandbox_write),
             hide=[str(user_state_folder()), *settings.sandbox_hide],
             show=list(settings.sandbox_show),
-            network=settings.sandbox_network != "none",
+            network=settings.sandbox_network,
+            domains=list(settings.domains_of(settings.agents[ANALYST.name].provider, os.environ)),
         )
 
     def _prompt(self, wish: str) -> str:

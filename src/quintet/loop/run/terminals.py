@@ -1,5 +1,6 @@
 """The five terminals of a run: created together, found again on resume, replaced where lost, ended together."""
 
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -135,7 +136,8 @@ class Terminals:
             write=list(settings.sandbox_write),
             hide=[*map(str, hidden), *settings.sandbox_hide],
             show=[*map(str, checkout), *settings.sandbox_show],
-            network=settings.sandbox_network != "none",
+            network=settings.sandbox_network,
+            domains=list(settings.domains_of(settings.agents[role.name].provider, os.environ)),
         )
 
     def _is_placed(self, role: Role, view: TerminalView) -> bool:
