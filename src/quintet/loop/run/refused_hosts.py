@@ -13,8 +13,8 @@ MOST_HOSTS: Final = 20
 """of one role that are reported one by one: an agent can make names up without end"""
 
 
-class Refused(Protocol):
-    """A refused host, as the server or a gate reports it."""
+class RefusedRequest(Protocol):
+    """Requests for a refused host, as the server or a gate reports it."""
 
     @property
     def host(self) -> str: ...
@@ -39,7 +39,7 @@ class RefusedHosts:
     _full: set[str] = field(default_factory=set)
     """roles of which no more hosts are reported"""
 
-    def report(self, role: str, refused: Sequence[Refused], *, is_final: bool) -> None:
+    def report(self, role: str, refused: Sequence[RefusedRequest], *, is_final: bool) -> None:
         """Report new hosts, and with `is_final` also counts that have grown. An empty role stands for checks."""
         for one in refused:
             key = (role, one.host, one.port)

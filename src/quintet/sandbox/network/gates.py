@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from quintet import files
 from quintet.sandbox.mounts import Access, Mount
-from quintet.sandbox.network.proxy import LONGEST_HEADER, RefusedHost, SandboxProxy
+from quintet.sandbox.network.proxy import LONGEST_HEADER, HostRefusal, SandboxProxy
 from quintet.sandbox.network.rules import AllowList, entry_for
 
 KEEP, NONE, ALLOW = "keep", "none", "allow"
@@ -74,7 +74,7 @@ class Gate:
         return [sys.executable, "-I", "-S", str(_FORWARDER), str(_INSIDE / _SOCKET), *local, "--"]
 
     @property
-    def refused(self) -> list[RefusedHost]:
+    def refused(self) -> list[HostRefusal]:
         """The hosts that were refused so far."""
         return self.proxy.refused
 
@@ -182,7 +182,7 @@ class Gates:
             domains = json.loads(_rules_of(folder).read_text(encoding="utf-8"))
             self._listen(folder, AllowList.parse(domains))
 
-    def refused(self, folder: Path) -> list[RefusedHost]:
+    def refused(self, folder: Path) -> list[HostRefusal]:
         """List what a gate has refused."""
         gate = self._open.get(folder)
         return gate.refused if gate else []

@@ -44,7 +44,7 @@ class BadProxyRequestError(Exception):
 
 
 @dataclass(frozen=True)
-class RefusedHost:
+class HostRefusal:
     """A host that a program asked for in vain."""
 
     host: str
@@ -62,7 +62,7 @@ class _Connection:
     writer: asyncio.StreamWriter
     used: float = field(default_factory=time.monotonic)
 
-    async def copy(self, source: asyncio.StreamReader, target: asyncio.StreamWriter, length: int | None = None) -> None:
+    async def relay(self, source: asyncio.StreamReader, target: asyncio.StreamWriter, length: int | None = None) -> None:
         """Copy bytes as they come, all or so many of them."""
         while length is None or length > 0:
             data = await source.read(_CHUNK if length is None else min(_CHUNK, length))
@@ -86,11 +86,11 @@ class SandboxProxy:
 
     allowed: AllowList
     resolve: Resolve = resolve
-    _refused: dict[tuple[str, int], RefusedHost] = field(default_factory=dict)
+    _refused: dict[tuple[str, int], HostRefusal] = field(default_factory=dict)
     _connections: set[_Connection] = field(default_factory=set)
 
     @property
-    def refused(self) -> list[RefusedHost]:
+    def refused(self) -> list[HostRefusal]:
         """What was refused so far; may be asked from any thread."""
         return list(self._refused.values())
 
@@ -196,7 +196,7 @@ class SandboxProxy:
         known = self._refused.get((host, port))
         if known or len(self._refused) < MOST_REFUSED:
             times = known.times + 1 if known else 1
-            self._refused[host, port] = RefusedHost(host, port, times, entry)
+            self._refused[host, port] = HostRefusal(host, port, times, entry)
         why = f" (its address {addresses[0]} is not a public one)" if addresses else ""
         return HostRefusedError(
             f"{entry_for(host, port)} is not allowed{why}: the list of this sandbox lacks {entry}"
@@ -266,7 +266,7 @@ async def _tunnel(connection: _Connection, reader: asyncio.StreamReader, writer:
     """Copy both ways until the server has closed its side."""
 
     async def send() -> None:
-        await connection.copy(connection.reader, writer)
+        await connection.relay(connection.reader, writer)
         with suppress(OSError):
             writer.write_eof()
 
@@ -283,7 +283,7 @@ async def _exchange(
         if request.length is None:
             await _copy_chunks(connection, writer)
         else:
-            await connection.copy(connection.reader, writer, request.length)
+            await connection.relay(connection.reader, writer, request.length)
 
     await _until_answered(connection, send(), reader, writer)
 
@@ -296,7 +296,7 @@ async def _until_answered(
 ) -> None:
     task = asyncio.ensure_future(sending)
     try:
-        await connection.copy(reader, connection.writer)
+        await connection.relay(reader, connection.writer)
     finally:
         task.cancel()
         with suppress(OSError, EOFError, ValueError, asyncio.CancelledError):
@@ -311,7 +311,7 @@ async def _copy_chunks(connection: _Connection, writer: asyncio.StreamWriter) ->
         line = await connection.reader.readuntil(b"\r\n")
         size = int(line.split(b";")[0], 16)
         writer.write(line)
-        await connection.copy(connection.reader, writer, size)
+        await connection.relay(connection.reader, writer, size)
         if size:
             writer.write(await connection.reader.readexactly(2))
     while (line := await connection.reader.readuntil(b"\r\n")) != b"\r\n":

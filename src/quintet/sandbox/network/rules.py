@@ -16,8 +16,10 @@ _LABEL: Final = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _PORT: Final = re.compile(r"[0-9]{1,5}")
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
-_METADATA: Final = frozenset({ipaddress.IPv4Address("168.63.129.16")})
-"""services of a cloud for its machines that have an address of the public range (Azure's)"""
+_NOT_PUBLIC: Final = tuple(
+    map(ipaddress.ip_network, ("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32", "fec0::/10", "::/96"))
+)
+"""what some releases of Python take for public: protocol assignments, Azure's service for its machines, old ranges"""
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,8 @@ def is_public(address: Address) -> bool:
         inner += [ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)] if address in _NAT64 else []
         if not all(is_public(one) for one in inner if one):
             return False
-    return address.is_global and not address.is_multicast and address not in _METADATA
+    is_kept_apart = any(address in network for network in _NOT_PUBLIC)
+    return address.is_global and not address.is_multicast and not is_kept_apart
 
 
 @dataclass(frozen=True)
