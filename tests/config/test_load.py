@@ -60,7 +60,8 @@ DEFAULTS = {
     "prompts_dir": "", "progress_seconds": 60.0, "workspace.mode": "tree", "workspace.base": "",
     "workspace.branch": "quintet/{slug}", "workspace.dir": "", "workspace.include": [], "workspace.setup": "",
     "workspace.with_changes": False, "sandbox.mode": "off", "sandbox.write": [], "sandbox.hide": [],
-    "sandbox.show": [], "sandbox.network": "keep", "sandbox.domains": [], "sandbox.check_domains": [], "queue.url": "", "queue.lease": 120.0, "queue.accounts": None,
+    "sandbox.show": [], "sandbox.network": "keep",
+    "sandbox.domains": [], "sandbox.check_domains": [], "queue.url": "", "queue.lease": 120.0, "queue.accounts": None,
     "queue.checkpoints": True, "queue.push_failed": False, "queue.max_tokens": 0, "queue.max_cost": 0.0,
 }  # fmt: skip
 VARIABLES = {

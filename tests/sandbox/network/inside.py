@@ -9,7 +9,7 @@ from pathlib import Path
 
 from quintet.sandbox.bubblewrap import find_bubblewrap
 from quintet.sandbox.mounts import bwrap_arguments
-from quintet.sandbox.network.gates import KEEP, Gate, network_mounts, open_gate
+from quintet.sandbox.network.outlets import KEEP, Outlet, network_mounts, open_outlet
 from tests.sandbox.need import need_bubblewrap
 
 
@@ -18,14 +18,14 @@ class Inside:
     """A sandbox that programs can be started in."""
 
     network: str
-    gate: Gate | None
+    outlet: Outlet | None
     cwd: Path
 
     def command(self, *words: str) -> list[str]:
         bubblewrap = find_bubblewrap()
-        mounts = [*network_mounts(self.network), *(self.gate.mounts if self.gate else ())]
+        mounts = [*network_mounts(self.network), *(self.outlet.mounts if self.outlet else ())]
         arguments = bwrap_arguments(mounts, self.cwd, network=self.network == KEEP, is_root=os.getuid() == 0)
-        before = self.gate.command if self.gate else []
+        before = self.outlet.command if self.outlet else []
         return [bubblewrap.program, *bubblewrap.flags, *arguments, "--", *before, *words]
 
     def run(self, *words: str) -> "subprocess.CompletedProcess[str]":
@@ -40,14 +40,14 @@ class Inside:
 
     @property
     def refused(self) -> dict[str, int]:
-        return {f"{one.host}:{one.port}": one.times for one in (self.gate.refused if self.gate else ())}
+        return {f"{one.host}:{one.port}": one.times for one in (self.outlet.refused if self.outlet else ())}
 
 
 @contextmanager
 def inside(folder: Path, *domains: str, network: str = "allow") -> Iterator[Inside]:
     need_bubblewrap()
-    with open_gate(network, domains, folder / "gate") as gate:
-        yield Inside(network, gate, folder)
+    with open_outlet(network, domains, folder / "outlet") as outlet:
+        yield Inside(network, outlet, folder)
 
 
 def fetch(url: str) -> str:

@@ -21,7 +21,7 @@ def answer(connection: socket.socket) -> None:
 
 
 @contextmanager
-def serving(handle: Callable[[socket.socket], None] = answer, address: str = "127.0.0.1") -> Iterator[int]:
+def serving(handle: Callable[[socket.socket], object] = answer, address: str = "127.0.0.1") -> Iterator[int]:
     """Serve connections at a free port, each in a thread."""
     listener = socket.create_server((address, 0), family=socket.AF_INET6 if ":" in address else socket.AF_INET)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from quintet.sandbox.network import proxy as proxy_module
-from quintet.sandbox.network.gates import ProxyThread
+from quintet.sandbox.network.outlets import ProxyThread
 from quintet.sandbox.network.proxy import LONGEST_HEADER, SandboxProxy
 from quintet.sandbox.network.rules import AllowList
 from tests.eventually import eventually
@@ -132,7 +132,10 @@ def test_an_allowed_name_with_a_private_address_is_refused(tmp_path: Path, addre
 
 def test_a_second_answer_of_the_name_server_changes_nothing(tmp_path: Path) -> None:
     """DNS rebinding: the connection goes to the address that was checked."""
-    with serving() as port, asked(tmp_path, "good.test", f"127.0.0.1:{port}", good_test=["127.0.0.1", "10.9.9.9"]) as made:
+    with (
+        serving() as port,
+        asked(tmp_path, "good.test", f"127.0.0.1:{port}", good_test=["127.0.0.1", "10.9.9.9"]) as made,
+    ):
         assert b"200 OK" in made.say(get(f"http://good.test:{port}/"))
         assert made.resolved == [f"good.test:{port}"]
         assert made.say(get(f"http://good.test:{port}/")).startswith(b"HTTP/1.1 403 ")
@@ -140,7 +143,7 @@ def test_a_second_answer_of_the_name_server_changes_nothing(tmp_path: Path) -> N
 
 def test_of_several_addresses_only_allowed_ones_are_tried(tmp_path: Path) -> None:
     class Both(Asked):
-        async def resolve(self, host: str, port: int) -> list[str]:
+        async def resolve(self, host: str, port: int) -> list[str]:  # noqa: ARG002 - the hook's signature
             return ["10.9.9.9", "127.0.0.1"]
 
     with serving() as port:

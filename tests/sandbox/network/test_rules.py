@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 from quintet.sandbox.network.rules import AllowList, entry_for, is_public, normalise_host, parse_rule, split_authority
 
 LIST = AllowList.parse(
-    ["api.example.com", "*.example.org", "models.test:8443", "127.0.0.1:8080", "10.0.0.5", "localhost:9000", "[fd00::7]:80"]
+    [
+        "api.example.com",
+        "*.example.org",
+        "models.test:8443",
+        "127.0.0.1:8080",
+        "10.0.0.5",
+        "localhost:9000",
+        "[fd00::7]:80",
+    ]
 )
 
 

@@ -14,7 +14,7 @@ MOST_HOSTS: Final = 20
 
 
 class RefusedRequest(Protocol):
-    """Requests for a refused host, as the server or a gate reports it."""
+    """Requests for a refused host, as the server or an outlet reports it."""
 
     @property
     def host(self) -> str: ...

@@ -62,7 +62,9 @@ class _Connection:
     writer: asyncio.StreamWriter
     used: float = field(default_factory=time.monotonic)
 
-    async def relay(self, source: asyncio.StreamReader, target: asyncio.StreamWriter, length: int | None = None) -> None:
+    async def relay(
+        self, source: asyncio.StreamReader, target: asyncio.StreamWriter, length: int | None = None
+    ) -> None:
         """Copy bytes as they come, all or so many of them."""
         while length is None or length > 0:
             data = await source.read(_CHUNK if length is None else min(_CHUNK, length))
@@ -198,9 +200,7 @@ class SandboxProxy:
             times = known.times + 1 if known else 1
             self._refused[host, port] = HostRefusal(host, port, times, entry)
         why = f" (its address {addresses[0]} is not a public one)" if addresses else ""
-        return HostRefusedError(
-            f"{entry_for(host, port)} is not allowed{why}: the list of this sandbox lacks {entry}"
-        )
+        return HostRefusedError(f"{entry_for(host, port)} is not allowed{why}: the list of this sandbox lacks {entry}")
 
 
 @dataclass(frozen=True)

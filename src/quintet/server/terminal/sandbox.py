@@ -11,7 +11,7 @@ from quintet.providers.registration import Registration
 from quintet.providers.registry import REGISTERED
 from quintet.sandbox.bubblewrap import find_bubblewrap
 from quintet.sandbox.mounts import bwrap_arguments
-from quintet.sandbox.network.gates import ALLOW, KEEP, Gates, network_mounts
+from quintet.sandbox.network.outlets import ALLOW, KEEP, Outlets, network_mounts
 from quintet.sandbox.places import SandboxPlaces, Wishes
 from quintet.server.refusals import BadRequest
 from quintet.server.state_folder import StateFolder
@@ -22,7 +22,7 @@ SCRATCH: Final = "tmp"
 
 
 def sandbox_command(
-    state_folder: StateFolder, folder: Path, spec: TerminalSpec, env: Mapping[str, str | None], gates: Gates
+    state_folder: StateFolder, folder: Path, spec: TerminalSpec, env: Mapping[str, str | None], outlets: Outlets
 ) -> list[str]:
     """What stands before the command of the terminal's program; nothing where it is in no sandbox."""
     if spec.sandbox is None:
@@ -44,14 +44,14 @@ def sandbox_command(
     )
     files.make_folder(places.scratch)
     _make_homes(places.homes, known)
-    gate = (
-        gates.open(state_folder.gate(folder.parent.name, folder.name), wanted.domains)
+    outlet = (
+        outlets.open(state_folder.outlet(folder.parent.name, folder.name), wanted.domains)
         if wanted.network == ALLOW
         else None
     )
-    mounts = [*network_mounts(wanted.network), *places.mounts(known), *(gate.mounts if gate else ())]
+    mounts = [*network_mounts(wanted.network), *places.mounts(known), *(outlet.mounts if outlet else ())]
     arguments = bwrap_arguments(mounts, spec.cwd, network=wanted.network == KEEP, is_root=os.getuid() == 0)
-    return [bubblewrap.program, *bubblewrap.flags, *arguments, "--", *(gate.command if gate else ())]
+    return [bubblewrap.program, *bubblewrap.flags, *arguments, "--", *(outlet.command if outlet else ())]
 
 
 def _of_others(registration: Registration, env: Mapping[str, str]) -> list[str]:

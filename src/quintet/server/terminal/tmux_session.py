@@ -13,7 +13,7 @@ from typing import Final
 from quintet.processes import end_groups, has_ended, is_stopped
 from quintet.providers.base import Provider
 from quintet.providers.registry import provider_of_terminal
-from quintet.sandbox.network.gates import Gates
+from quintet.sandbox.network.outlets import Outlets
 from quintet.server.events import EventLog
 from quintet.server.refusals import BadRequest, Conflict, NotFound
 from quintet.server.state_folder import StateFolder
@@ -45,11 +45,11 @@ class TmuxSession:
         events: EventLog,
         *,
         passive: bool = False,
-        gates: Gates | None = None,
+        outlets: Outlets | None = None,
     ) -> None:
         self.name = name
         self.state_folder = state_folder
-        self.gates = gates or Gates()
+        self.outlets = outlets or Outlets()
         self.events = events
         self.terminals: dict[str, AgentTerminal] = {}
         self.gone = False
@@ -75,7 +75,7 @@ class TmuxSession:
 
     async def create(self, spec: TerminalSpec) -> AgentTerminal:
         """Start the tmux server with the first terminal."""
-        prepared = await prepare_terminal(self.state_folder, self.name, spec, self.gates)
+        prepared = await prepare_terminal(self.state_folder, self.name, spec, self.outlets)
         try:
             await self._tmux.create(self.name, prepared.window, prepared.command)
         except BaseException as error:
@@ -99,7 +99,7 @@ class TmuxSession:
             raise NotFound(f"Session '{self.name}' not found")
         if self.unresponsive:
             raise Conflict(f"Session '{self.name}' cannot take another terminal: {NO_ANSWER}")
-        prepared = await prepare_terminal(self.state_folder, self.name, spec, self.gates)
+        prepared = await prepare_terminal(self.state_folder, self.name, spec, self.outlets)
         try:
             form = "#{pane_id} #{pane_pid}"
             listed = await self._tmux.open_window(self.name, prepared.window, prepared.command, form)
@@ -113,7 +113,7 @@ class TmuxSession:
 
     def _remove(self, terminal_id: str) -> None:
         """Remove what was made for a terminal that did not start."""
-        self.gates.close(self.state_folder.gate(self.name, terminal_id))
+        self.outlets.close(self.state_folder.outlet(self.name, terminal_id))
         self.state_folder.remove_folder(self.name, terminal_id)
 
     async def _start(self, prepared: PreparedTerminal, pane: str, pid: int) -> AgentTerminal:
@@ -145,7 +145,7 @@ class TmuxSession:
         terminal = AgentTerminal(
             self._tmux, pane, pid, facts=facts, provider=provider, events=self.events, reconnect=self._reconnect
         )
-        terminal.find_refused = partial(self.gates.refused, self.state_folder.gate(self.name, facts.id))
+        terminal.find_refused = partial(self.outlets.refused, self.state_folder.outlet(self.name, facts.id))
         self.terminals[facts.id] = self._panes[pane] = terminal
         return terminal
 
@@ -179,7 +179,7 @@ class TmuxSession:
             if terminal.facts.server != os.getpid() or not terminal.facts.ready:
                 self._finish_orphan(terminal)
             if self._owner == os.getpid() and terminal.facts.sandbox and not terminal.ended:
-                self.gates.reopen(self.state_folder.gate(self.name, terminal.facts.id))
+                self.outlets.reopen(self.state_folder.outlet(self.name, terminal.facts.id))
         await self._end_left_behind(*self.terminals.values())
 
     def _finish_orphan(self, terminal: AgentTerminal) -> None:
@@ -240,7 +240,7 @@ class TmuxSession:
         await self._end_left_behind(terminal)
         self.terminals.pop(terminal.facts.id, None)
         self._panes.pop(terminal.pane_id, None)
-        self.gates.close(self.state_folder.gate(self.name, terminal.facts.id))
+        self.outlets.close(self.state_folder.outlet(self.name, terminal.facts.id))
         await asyncio.to_thread(shutil.rmtree, terminal.folder, ignore_errors=True)
         if not self.terminals:
             await self.close()
@@ -283,7 +283,7 @@ class TmuxSession:
         self.unresponsive = False
         for terminal in self.terminals.values():
             terminal.mark_ended("its session was ended")
-            self.gates.close(self.state_folder.gate(self.name, terminal.facts.id))
+            self.outlets.close(self.state_folder.outlet(self.name, terminal.facts.id))
         await self._end_left_behind(*self.terminals.values())
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 

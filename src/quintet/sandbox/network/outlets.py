@@ -1,4 +1,4 @@
-"""The gates of sandboxes: each a proxy on a Unix socket that is bound in, and the command that leads to it inside."""
+"""The outlets of sandboxes: each a proxy on a Unix socket that is bound in, and the command that leads to it inside."""
 
 import asyncio
 import json
@@ -55,7 +55,7 @@ def _service_sockets() -> Iterator[Path]:
 
 
 @dataclass(frozen=True)
-class Gate:
+class Outlet:
     """The way out of one sandbox."""
 
     folder: Path
@@ -80,7 +80,7 @@ class Gate:
 
 
 class ProxyThread:
-    """The thread that serves all gates of a process. It is started with the first gate."""
+    """The thread that serves all outlets of a process. It is started with the first outlet."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -162,20 +162,20 @@ def _raise_descriptor_limit() -> None:
 
 
 @dataclass
-class Gates:
-    """The gates of one server, each in a folder. They work as long as some server has them open."""
+class Outlets:
+    """The outlets of one server, each in a folder. They work as long as some server has them open."""
 
     _thread: ProxyThread = field(default_factory=ProxyThread)
-    _open: dict[Path, Gate] = field(default_factory=dict)
+    _open: dict[Path, Outlet] = field(default_factory=dict)
 
-    def open(self, folder: Path, domains: Sequence[str]) -> Gate:
-        """Open a gate, and keep its rules for a later server."""
+    def open(self, folder: Path, domains: Sequence[str]) -> Outlet:
+        """Open an outlet, and keep its rules for a later server."""
         allowed = AllowList.parse(domains)
         files.write(_rules_of(folder), json.dumps(list(domains)))
         return self._listen(folder, allowed)
 
     def reopen(self, folder: Path) -> None:
-        """Open the gate that an earlier server has made; nothing if there is none, or if it is open here."""
+        """Open the outlet that an earlier server has made; nothing if there is none, or if it is open here."""
         if folder in self._open:
             return
         with suppress(OSError, ValueError):
@@ -183,50 +183,50 @@ class Gates:
             self._listen(folder, AllowList.parse(domains))
 
     def refused(self, folder: Path) -> list[HostRefusal]:
-        """List what a gate has refused."""
-        gate = self._open.get(folder)
-        return gate.refused if gate else []
+        """List what an outlet has refused."""
+        outlet = self._open.get(folder)
+        return outlet.refused if outlet else []
 
     def close(self, folder: Path) -> None:
-        """Close a gate for good."""
-        gate = self._open.pop(folder, None)
-        if gate is not None:
-            self._thread.forget(gate.proxy)
+        """Close an outlet for good."""
+        outlet = self._open.pop(folder, None)
+        if outlet is not None:
+            self._thread.forget(outlet.proxy)
         for path in (folder / _SOCKET, _rules_of(folder)):
             path.unlink(missing_ok=True)
         with suppress(OSError):
             folder.rmdir()
 
     def stop(self) -> None:
-        """Close all gates until a later server opens them again."""
+        """Close all outlets until a later server opens them again."""
         self._open.clear()
         self._thread.stop()
 
-    def _listen(self, folder: Path, allowed: AllowList) -> Gate:
-        gate = Gate(folder, SandboxProxy(allowed))
+    def _listen(self, folder: Path, allowed: AllowList) -> Outlet:
+        outlet = Outlet(folder, SandboxProxy(allowed))
         files.make_folder(folder)
-        self._thread.listen(folder, gate.proxy)
-        self._open[folder] = gate
-        return gate
+        self._thread.listen(folder, outlet.proxy)
+        self._open[folder] = outlet
+        return outlet
 
 
 def _rules_of(folder: Path) -> Path:
-    """The file with the rules of a gate: beside its folder, because that one is shown inside."""
+    """The file with the rules of an outlet: beside its folder, because that one is shown inside."""
     return folder.with_name(f"{folder.name}.json")
 
 
 @contextmanager
-def open_gate(network: str, domains: Sequence[str], folder: Path) -> Iterator[Gate | None]:
-    """Open the gate of one command; None if its sandbox has all of the network or nothing.
+def open_outlet(network: str, domains: Sequence[str], folder: Path) -> Iterator[Outlet | None]:
+    """Open the outlet of one command; None if its sandbox has all of the network or nothing.
 
-    The folder is made for the gate and removed with it. It must be out of reach from inside.
+    The folder is made for the outlet and removed with it. It must be out of reach from inside.
     """
     if network != ALLOW:
         yield None
         return
-    gates = Gates()
+    outlets = Outlets()
     try:
-        yield gates.open(folder, domains)
+        yield outlets.open(folder, domains)
     finally:
-        gates.close(folder)
-        gates.stop()
+        outlets.close(folder)
+        outlets.stop()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from quintet.sandbox.network.forwarder import proxy_variables
-from quintet.sandbox.network.gates import Gates, network_mounts
+from quintet.sandbox.network.outlets import Outlets, network_mounts
 from tests.eventually import eventually
 from tests.sandbox.network.inside import fetch, inside
 from tests.sandbox.network.servers import read_head, serving
@@ -64,7 +64,7 @@ def test_a_program_keeps_its_terminal(tmp_path: Path) -> None:
 
 def test_nothing_is_left_when_the_program_has_ended(tmp_path: Path) -> None:
     with inside(tmp_path, "a.test") as made:
-        mark = str(tmp_path / "gate")
+        mark = str(tmp_path / "outlet")
         assert made.run("true").returncode == 0
 
         def left() -> list[str]:
@@ -93,7 +93,7 @@ def test_a_connection_can_be_silent_for_long_and_an_answer_comes_as_it_is_writte
 
 def test_a_later_server_opens_the_gate_again(tmp_path: Path) -> None:
     """A run was killed and continues: its sandboxes live, and reach the new proxy at the same place."""
-    first, later, folder = Gates(), Gates(), tmp_path / "terminal.gate"
+    first, later, folder = Outlets(), Outlets(), tmp_path / "terminal.outlet"
     with serving() as port:
         first.open(folder, [f"127.0.0.1:{port}"])
         first.stop()
@@ -111,12 +111,12 @@ def test_a_later_server_opens_the_gate_again(tmp_path: Path) -> None:
 
 
 def test_a_gate_that_was_never_made_is_not_opened(tmp_path: Path) -> None:
-    gates = Gates()
-    gates.reopen(tmp_path / "none.gate")
-    (tmp_path / "bad.gate.json").write_text('["*"]')
-    gates.reopen(tmp_path / "bad.gate")
-    assert gates.refused(tmp_path / "bad.gate") == []
-    gates.stop()
+    outlets = Outlets()
+    outlets.reopen(tmp_path / "none.outlet")
+    (tmp_path / "bad.outlet.json").write_text('["*"]')
+    outlets.reopen(tmp_path / "bad.outlet")
+    assert outlets.refused(tmp_path / "bad.outlet") == []
+    outlets.stop()
 
 
 def test_a_socket_can_be_in_a_folder_with_a_long_name(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_a_socket_can_be_in_a_folder_with_a_long_name(tmp_path: Path) -> None:
 def test_all_of_the_network_needs_no_gate(tmp_path: Path) -> None:
     assert network_mounts("keep") == []
     with serving() as port, inside(tmp_path, network="keep") as made:
-        assert made.gate is None
+        assert made.outlet is None
         assert "Host:" in made.python(fetch(f"http://127.0.0.1:{port}/"))
 
 
