@@ -44,6 +44,8 @@ class TerminalView(Lenient):
     """the folder that its program has as `.tmp`; empty where it is in no sandbox"""
     continues: str = ""
     """the lost terminal whose conversation goes on in this one"""
+    network: str = ""
+    """what its sandbox leaves of the network, as `Sandbox.network_words` has it"""
     refused: Annotated[tuple[RefusedHost, ...], Strict(False)] = ()
     """hosts that its sandbox has refused"""
 

@@ -90,6 +90,7 @@ class Terminal(BaseModel):
     sandbox: str | None = Field(
         default=None, description="the folder that its program has as `.tmp`; null where it is in no sandbox"
     )
+    network: str | None = Field(default=None, description="what its sandbox leaves of the network")
     refused: list[RefusedHost] = Field(default=[], description="hosts that its sandbox has refused")
     continues: str | None = Field(default=None, description="the lost terminal whose conversation goes on here")
 
@@ -123,6 +124,11 @@ class Sandbox(BaseModel):
         default="keep", description="all of the machine's network, only the hosts in `domains`, or none"
     )
     domains: list[str] = Field(default=[], description="with allow: names, `*.name` or addresses, each may have a port")
+
+    @property
+    def network_words(self) -> str:
+        """What it leaves of the network, in one text that can be compared."""
+        return f"allow {','.join(sorted(self.domains))}" if self.network == "allow" else self.network
 
 
 class OwnAgent(BaseModel):

@@ -143,7 +143,7 @@ class Terminals:
     def _is_placed(self, role: Role, view: TerminalView) -> bool:
         """Whether a terminal is in the sandbox that the settings ask for, or in none where they ask for none."""
         wanted = self._sandbox(role)
-        return view.sandbox == (wanted.tmp if wanted else "")
+        return (view.sandbox, view.network) == ((wanted.tmp, wanted.network_words) if wanted else ("", ""))
 
     def _wait_until_ready(
         self, started: Mapping[Role, TerminalRef], session: str, begun: float, *, resumed: bool

@@ -17,10 +17,13 @@ _SET_CHILD_SUBREAPER: Final = 36
 _ASKED_SECONDS: Final = 0.2
 """how long processes may take to end when they are asked to; tmux's server kills the host soon after"""
 _KILLED_SECONDS: Final = 2.0
+_older: Final[set[int]] = set()
+"""children from before the agent: the sandbox's way to the network is one, and outlives an agent that is replaced"""
 
 
 def become_subreaper() -> None:
     """Adopt what the agent's tools cut loose, so that it can be found; only Linux can do that."""
+    _older.update(_below(os.getpid()))
     if sys.platform.startswith("linux"):
         ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)
 
@@ -33,7 +36,7 @@ def reap() -> Iterator[tuple[int, int]]:
 
 
 def end_descendants() -> list[tuple[int, int]]:
-    """End all processes below this one: ask them first, then kill, until none is left. Those that were its own."""
+    """End all processes that were started below this one: ask them first, then kill. Return those that were its own."""
     ended: list[tuple[int, int]] = []
     _send(signal.SIGTERM)
     _wait(ended, _ASKED_SECONDS)
@@ -45,7 +48,7 @@ def end_descendants() -> list[tuple[int, int]]:
 
 
 def _send(number: signal.Signals) -> bool:
-    found = descendants(os.getpid())
+    found = _started()
     for pid in found:
         with suppress(OSError):
             os.kill(pid, number)
@@ -56,9 +59,13 @@ def _wait(ended: list[tuple[int, int]], seconds: float) -> None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         ended += reap()
-        if not descendants(os.getpid()):
+        if not _started():
             return
         time.sleep(0.005)
+
+
+def _started() -> list[int]:
+    return [pid for pid in descendants(os.getpid()) if pid not in _older]
 
 
 def descendants(root: int) -> list[int]:

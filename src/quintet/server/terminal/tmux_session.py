@@ -132,6 +132,7 @@ class TmuxSession:
             server=os.getpid(),
             continues=spec.continues,
             sandbox=spec.sandbox.tmp if spec.sandbox else "",
+            network=spec.sandbox.network_words if spec.sandbox else "",
             description=spec.description,
             initial=PENDING if spec.initial else "",
         )
