@@ -9,6 +9,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -17,13 +18,11 @@ _SET_CHILD_SUBREAPER: Final = 36
 _ASKED_SECONDS: Final = 0.2
 """how long processes may take to end when they are asked to; tmux's server kills the host soon after"""
 _KILLED_SECONDS: Final = 2.0
-_older: Final[set[int]] = set()
-"""children from before the agent: the sandbox's way to the network is one, and outlives an agent that is replaced"""
 
 
 def become_subreaper() -> None:
     """Adopt what the agent's tools cut loose, so that it can be found; only Linux can do that."""
-    _older.update(_below(os.getpid()))
+    _older()
     if sys.platform.startswith("linux"):
         ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)
 
@@ -64,8 +63,14 @@ def _wait(ended: list[tuple[int, int]], seconds: float) -> None:
         time.sleep(0.005)
 
 
+@cache
+def _older() -> frozenset[int]:
+    """The children from before the first agent, such as the sandbox's way to the network, which later agents need."""
+    return frozenset(_below(os.getpid()))
+
+
 def _started() -> list[int]:
-    return [pid for pid in descendants(os.getpid()) if pid not in _older]
+    return [pid for pid in descendants(os.getpid()) if pid not in _older()]
 
 
 def descendants(root: int) -> list[int]:
