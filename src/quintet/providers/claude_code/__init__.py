@@ -15,4 +15,5 @@ CLAUDE_CODE: Final = Registration(
     own_files=("~/.claude.json",),
     endpoints=("api.anthropic.com", "platform.claude.com", "console.anthropic.com", "claude.ai"),
     base_urls=("ANTHROPIC_BASE_URL", "ANTHROPIC_BEDROCK_BASE_URL", "ANTHROPIC_VERTEX_BASE_URL"),
+    is_proxied=True,
 )

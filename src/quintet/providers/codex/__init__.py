@@ -14,4 +14,5 @@ CODEX: Final = Registration(
     home_variable="CODEX_HOME",
     endpoints=("api.openai.com", "chatgpt.com", "auth.openai.com"),
     base_urls=("OPENAI_BASE_URL",),
+    is_proxied=True,
 )
