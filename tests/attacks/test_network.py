@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.attacks.scene import attack
+from tests.attacks.scene import acts, attack
 from tests.sandbox.network.inside import Inside, fetch, inside
 from tests.sandbox.network.servers import read_head, serving
 
@@ -133,7 +133,7 @@ def test_the_sockets_of_services_are_out_of_reach(tmp_path: Path, network: str) 
     """A resolver, a bus or a database of the machine would reach the network for a program that cannot."""
     look = (
         "import os, stat\n"
-        "for top in ('/run', '/var/run', '/var/lib', '/srv', '/etc'):\n"
+        "for top in ('/run', '/var/lib', '/srv', '/etc'):\n"
         "  for folder, _, names in os.walk(top):\n"
         "    if folder != '/run/quintet':\n"
         "      for name in names:\n"
@@ -193,7 +193,7 @@ def test_a_host_header_that_differs_leads_nowhere_else(tmp_path: Path) -> None:
 def test_a_header_bomb_does_not_hurt_the_proxy(tmp_path: Path, sent: str) -> None:
     with serving() as good, inside(tmp_path, f"127.0.0.1:{good}") as made:
         bomb = f"try:\n  {say(sent).replace(chr(10), chr(10) + '  ')}\nexcept OSError as error: print(error)"
-        assert any(word in made.python(bomb) for word in ("400 Bad Request", "reset", "Broken pipe", "b''"))
+        assert "200" not in made.python(bomb)
         assert "Host: 127.0.0.1" in made.python(fetch(f"http://127.0.0.1:{good}/"))
 
 
@@ -240,3 +240,37 @@ def test_an_agent_that_ends_the_forwarder_only_loses_its_own_network(tmp_path: P
     with serving() as good, inside(tmp_path, f"127.0.0.1:{good}") as made:
         assert "refused" in made.python(code + fetch(f"http://127.0.0.1:{good}/"))
         assert "Host:" in made.python(fetch(f"http://127.0.0.1:{good}/")), "another program has its own"
+
+
+@pytest.mark.attacks
+def test_a_run_that_was_killed_continues_with_the_same_hosts() -> None:
+    """Honest: the agent lives on without its server, and reaches its hosts again when another one has taken over."""
+    with serving() as good, attack() as made:
+        wait = f"until test -e go; do sleep 0.1; done; {sys.executable} fetch.py > result.txt 2>&1"
+        (made.run.wd / "fetch.py").write_text(fetch(f"http://127.0.0.1:{good}/") + "\n", encoding="utf-8")
+        made.run.git("add", "-A")
+        made.run.git("commit", "-qm", "x")
+        made.run.script(acts({"programmer": [wait]}))
+        settings = {
+            "SANDBOX": "on",
+            "SANDBOX_SHOW": str(made.run.root / "scenario.json"),
+            "SANDBOX_NETWORK": "allow",
+            "SANDBOX_DOMAINS": f"127.0.0.1:{good}",
+            "CLEANUP_ON_EXIT": "1",
+        }
+        first = made.run.start("run", "--plain", **settings)
+        made.run.until_there("*/journal.jsonl")
+        asked = "programmer"
+        made.run.until(
+            lambda: [one for one in made.run.journal if one["event"] == "prompt_sent" and one["role"] == asked]
+        )
+        first.kill()
+        first.communicate()
+        second = made.run.start("run", "--plain", **settings)
+        made.run.until(lambda: [one for one in made.run.journal if one["event"] == "run_resumed"])
+        (made.run.wd / "go").touch()
+        said, _ = second.communicate(timeout=90)
+        assert second.returncode == 0, said
+        created = [one for one in made.run.journal if one["event"] == "terminal_created" and one["role"] == asked]
+        assert len(created) == 1, "its terminal went on"
+        assert "Host: 127.0.0.1" in carried_out(made)
