@@ -43,7 +43,7 @@ RUNS_AS_SEEN = {
 }
 MAY_IMPORT: dict[str, set[str]] = {
     "api": set(),
-    "config": {"providers.registry"},
+    "config": {"providers.registry", "sandbox.network.rules"},
     "demo": set(),
     "execute": {"api", "config", "loop", "providers", "server", "setup", "watch", "workspace"},
     "fleet": {"config", "execute", "loop", "setup", "watch.runs.folders", "watch.runs.formatting", "workspace"},
@@ -57,7 +57,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "server": {"api", "providers", "sandbox"},
     "server.tmux": set(),
     "server.terminal": {"api", "providers", "sandbox", "server.tmux", *SERVER_LEAVES},
-    "server.http": {"api", "providers", "server.profiles", "server.terminal", "server.tmux.errors", *SERVER_LEAVES},
+    "server.http": {
+        *("api", "providers", "sandbox.network.rules", "server.profiles", "server.terminal", "server.tmux.errors"),
+        *SERVER_LEAVES,
+    },
     "setup": {"api", "config", "guard", "loop", "providers", "sandbox", "server", "watch", "workspace"},
     "watch": RUNS_AS_SEEN,
     "watch.runs": RUNS_AS_SEEN,

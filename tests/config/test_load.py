@@ -60,7 +60,8 @@ DEFAULTS = {
     "prompts_dir": "", "progress_seconds": 60.0, "workspace.mode": "tree", "workspace.base": "",
     "workspace.branch": "quintet/{slug}", "workspace.dir": "", "workspace.include": [], "workspace.setup": "",
     "workspace.with_changes": False, "sandbox.mode": "off", "sandbox.write": [], "sandbox.hide": [],
-    "sandbox.show": [], "sandbox.network": "keep", "queue.url": "", "queue.lease": 120.0, "queue.accounts": None,
+    "sandbox.show": [], "sandbox.network": "keep",
+    "sandbox.domains": [], "sandbox.check_domains": [], "queue.url": "", "queue.lease": 120.0, "queue.accounts": None,
     "queue.checkpoints": True, "queue.push_failed": False, "queue.max_tokens": 0, "queue.max_cost": 0.0,
 }  # fmt: skip
 VARIABLES = {
@@ -78,6 +79,7 @@ VARIABLES = {
     "MAX_LIMIT_WAIT", "PROMPTS_DIR", "PERMISSIONS", "PROGRESS_SECONDS", "RED_FIRST", "VERIFY_FIRST", "END_STRAYS",
     "WORKSPACE", "WORKSPACE_BASE", "WORKSPACE_BRANCH", "WORKSPACE_DIR", "WORKSPACE_INCLUDE", "WORKSPACE_SETUP",
     "WITH_CHANGES", "SANDBOX", "SANDBOX_WRITE", "SANDBOX_HIDE", "SANDBOX_SHOW", "SANDBOX_NETWORK",
+    "SANDBOX_DOMAINS", "SANDBOX_CHECK_DOMAINS",
     "QUEUE", "QUEUE_LEASE", "QUEUE_ACCOUNTS", "QUEUE_CHECKPOINTS", "QUEUE_PUSH_FAILED", "QUEUE_MAX_TOKENS",
     "QUEUE_MAX_COST",
 }  # fmt: skip
@@ -118,7 +120,9 @@ SAMPLES = {
     "notifications.webhook": ("http://a", "http://b", "http://c"),
     "notifications.link": ("http://a", "http://b", "http://c"),
     "guard.mode": ("restore", "report", "off"), "guard.red_first": ("stop", "off", "warn"),
-    "sandbox.mode": ("on", "off", "on"), "sandbox.network": ("none", "keep", "none"),
+    "sandbox.mode": ("on", "off", "on"), "sandbox.network": ("none", "allow", "none"),
+    "sandbox.domains": ("a.example", "*.b.example", ["c.example:8443"]),
+    "sandbox.check_domains": ("127.0.0.1:8080", "[::1]:8080", ["localhost:1"]),
     "workspace.mode": ("worktree", "tree", "worktree"),
     "handoff.permissions": ("unattended", "ask", "unattended"),
     "post_processing.pull_request": ("draft", "ready", "draft"),

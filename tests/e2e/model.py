@@ -30,8 +30,9 @@ TITLE = Reply.say("Scripted task")
 class ScriptedModel:
     """`with ScriptedModel(brain) as model:` serves `model.url` until the block ends."""
 
-    def __init__(self, brain: Brain) -> None:
+    def __init__(self, brain: Brain, address: str = "127.0.0.1") -> None:
         self.brain = brain
+        self.address = address
         self.stopped = threading.Event()
         self._lock = threading.Lock()
         self._requests: list[Request] = []
@@ -42,7 +43,7 @@ class ScriptedModel:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
+        return f"http://{self.address}:{self._server.server_port}"
 
     @property
     def requests(self) -> list[Request]:
@@ -100,7 +101,7 @@ class _Server(ThreadingHTTPServer):
     block_on_close = False
 
     def __init__(self, model: ScriptedModel) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__((model.address, 0), _Handler)
         self.model = model
         self.one_brain = threading.Lock()
 

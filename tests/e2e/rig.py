@@ -201,13 +201,13 @@ def _screens(socket: Path) -> Iterator[str]:
 
 
 @contextmanager
-def rig(cast: Cast, brain: Brain, more: Mapping[str, str] | None = None) -> Iterator[Rig]:
+def rig(cast: Cast, brain: Brain, more: Mapping[str, str] | None = None, address: str = "127.0.0.1") -> Iterator[Rig]:
     """A project and a home of its own; when the block ends, so does everything that was started in it."""
     programs = [*cast.programs(), ensure_openspec()]
     # short, because the paths of sockets are; and not below the home, whose agents would look into it
     place = Path(tempfile.mkdtemp(prefix="q5-"))
     project = place / "project"
-    with ScriptedModel(brain) as model:
+    with ScriptedModel(brain, address) as model:
         home = make_home(model.url, [], programs)
         env = clean_environment(home, programs) | claude_environment(model.url) | {"XDG_STATE_HOME": str(place / "x")}
         if cast.acp:

@@ -17,6 +17,7 @@ from quintet.processes import children_of, has_ended
 from quintet.providers.acp.host_settings import RECORD
 from quintet.providers.editor import INPUT
 from quintet.providers.registry import find_provider
+from quintet.sandbox.network.outlets import Outlets
 from quintet.server.state_folder import StateFolder
 from quintet.server.terminal.sandbox import sandbox_command
 from quintet.server.terminal.terminal_spec import TerminalSpec
@@ -298,7 +299,7 @@ def test_a_sandbox_shows_an_agent_its_own_folders_and_no_others(name: str, tmp_p
     assert provider is not None
     sandbox = Sandbox(tmp=str(tmp_path))
     spec = TerminalSpec(provider, "tester", "", tmp_path, sandbox=sandbox)
-    words = sandbox_command(StateFolder(tmp_path / "q"), tmp_path / "folder", spec, {"HOME": str(home)})
+    words = sandbox_command(StateFolder(tmp_path / "q"), tmp_path / "folder", spec, {"HOME": str(home)}, Outlets())
     own = str(home / provider.registration.homes[0].removeprefix("~/"))
     assert words[words.index(own) - 1 : words.index(own) + 2] == ["--bind", own, own]
     others = {str(home / folder) for folder in (".gemini", ".copilot", ".qwen", ".codex")} - {own}

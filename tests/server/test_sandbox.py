@@ -136,7 +136,7 @@ def test_no_process_and_no_network_outside_can_be_reached(boxed: Boxed) -> None:
     outside = subprocess.Popen(["sleep", "3001"])
     try:
         refused = (f"kill {outside.pid}", f"ls /proc/{os.getpid()}/status", "pgrep -x sleep", reach)
-        assert boxed.fails(*refused, network=False) == {}
+        assert boxed.fails(*refused, network="none") == {}
         assert outside.poll() is None
     finally:
         outside.kill()

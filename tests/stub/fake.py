@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Unpack
 
 from quintet.api.backend import LaunchOptions, TerminalView
-from quintet.api.models import Failure
+from quintet.api.models import Failure, RefusedHost
 from quintet.api.status import TerminalStatus
 from quintet.config import Settings
 from quintet.layout import STATE_FILE
@@ -122,6 +122,7 @@ class FakeAgent(FakeBackend):
     doubt: Callable[[float], str] = lambda _: ""
     note: Callable[[float], str] = lambda _: ""
     """the reason while it is at work"""
+    refused: Callable[[float], tuple[RefusedHost, ...]] = lambda _: ()
     asked_at: list[float] = field(default_factory=list)
     inputs: list[tuple[float, str]] = field(default_factory=list)
     accepted_at: list[float] = field(default_factory=list)
@@ -134,7 +135,8 @@ class FakeAgent(FakeBackend):
             raise fault
         status, failure, doubt = self.status(now), self.failure(now), self.doubt(now)
         reason = self.note(now) if status is PROCESSING else "it was killed"
-        return TerminalView(id=terminal_id, status=status, failure=failure, doubt=doubt, reason=reason)
+        refused = self.refused(now)
+        return TerminalView(id=terminal_id, status=status, failure=failure, doubt=doubt, reason=reason, refused=refused)
 
     def send_input(self, terminal_id: str, message: str, dispatch_id: str = "", seconds: float = 0.0) -> None:  # noqa: ARG002
         self.inputs.append((self.clock.now(), message))

@@ -53,6 +53,10 @@ SAMPLES: dict[str, Any] = {
     "by": "ann",
     "notes": "the notes",
     "status": "PASS",
+    "host": "registry.example",
+    "port": 443,
+    "times": 3,
+    "allow": "SANDBOX_DOMAINS=api.example,registry.example:443",
 }
 
 
@@ -90,6 +94,11 @@ def test_every_event_has_words_of_its_own(kind: type[Any]) -> None:
             sample(journal.PermissionAsked, accepted=False, reason="", question=True),
             ["warning", "only you can answer", "aa00bb11"],
         ),
+        (
+            sample(journal.HostRefused),
+            ["warning", "registry.example:443", "to tester 3 times", "SANDBOX_DOMAINS=api.ex"],
+        ),
+        (sample(journal.HostRefused, role="", times=1), ["refused registry.example:443 to a check; to allow it"]),
         (sample(journal.ServerFault), ["warning: the text"]),
         (sample(journal.Warned), ["warning: the text"]),
         (sample(journal.Verified), ["make test", "exit code 2"]),

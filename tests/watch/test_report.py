@@ -243,6 +243,21 @@ def test_warnings_are_counted_in_words(tmp_path: Path) -> None:
     assert summary.run.warnings[-1].text == "the disk is full"
 
 
+def test_a_refused_host_is_one_warning_with_its_last_count(tmp_path: Path) -> None:
+    line = "SANDBOX_DOMAINS=api.example,registry.example:443"
+    events = [
+        at(second, journal.HostRefused(role=role, host="registry.example", port=443, times=times, allow=line))
+        for second, role, times in ((2, "analyst", 1), (3, "tester", 1), (4, "analyst", 7))
+    ]
+    folder = write(tmp_path / ".tmp" / "r", [*started(), sent(1, ANALYST), *events])
+    summary = summarise(folder)
+    assert summary.warning_words == "2 refused hosts"
+    assert summary.run.warnings[0].text == (
+        f"the sandbox refused registry.example:443 to analyst 7 times; to allow it: {line}"
+    )
+    assert all("to analyst 7 times" in path.read_text() for path in write_report(folder))
+
+
 def test_no_number_of_backticks_ends_the_evidence(tmp_path: Path) -> None:
     events = [*started(), sent(1, TESTER), taken(2, TESTER, file="t.md"), verdict_of(2, "PASS")]
     folder = write(tmp_path / ".tmp" / "r", events)

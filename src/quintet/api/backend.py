@@ -8,7 +8,7 @@ from pydantic import Strict
 from quintet.actions import TurnActions
 from quintet.api.client import READ_SECONDS
 from quintet.api.lenient import Lenient
-from quintet.api.models import Failure, OwnAgent, Sandbox, TokenCount
+from quintet.api.models import Failure, OwnAgent, RefusedHost, Sandbox, TokenCount
 from quintet.api.status import TerminalStatus
 
 INPUT_SECONDS: Final = 120.0
@@ -44,6 +44,10 @@ class TerminalView(Lenient):
     """the folder that its program has as `.tmp`; empty where it is in no sandbox"""
     continues: str = ""
     """the lost terminal whose conversation goes on in this one"""
+    network: str = ""
+    """what its sandbox leaves of the network, as `Sandbox.network_words` has it"""
+    refused: Annotated[tuple[RefusedHost, ...], Strict(False)] = ()
+    """hosts that its sandbox has refused"""
 
 
 class LaunchOptions(TypedDict, total=False):

@@ -36,6 +36,15 @@ class InitialDelivery(BaseModel):
     state: str = Field(description="pending, delivered or failed")
 
 
+class RefusedHost(BaseModel):
+    """A host that the sandbox has refused to a terminal's program."""
+
+    host: str
+    port: int
+    times: int
+    allow: str = Field(description="the entry of `domains` that would allow it")
+
+
 class Terminal(BaseModel):
     """One agent in its pane."""
 
@@ -81,6 +90,8 @@ class Terminal(BaseModel):
     sandbox: str | None = Field(
         default=None, description="the folder that its program has as `.tmp`; null where it is in no sandbox"
     )
+    network: str | None = Field(default=None, description="what its sandbox leaves of the network")
+    refused: list[RefusedHost] = Field(default=[], description="hosts that its sandbox has refused")
     continues: str | None = Field(default=None, description="the lost terminal whose conversation goes on here")
 
 
@@ -112,7 +123,15 @@ class Sandbox(BaseModel):
     write: list[str] = Field(default=[], description="what it may write to beside the working directory")
     hide: list[str] = Field(default=[], description="what it cannot see, beside the secrets")
     show: list[str] = Field(default=[], description="what it can read although it would be hidden")
-    network: bool = True
+    network: Annotated[str, StringConstraints(pattern="^(keep|allow|none)$")] = Field(
+        default="keep", description="all of the machine's network, only the hosts in `domains`, or none"
+    )
+    domains: list[str] = Field(default=[], description="with allow: names, `*.name` or addresses, each may have a port")
+
+    @property
+    def network_words(self) -> str:
+        """What it leaves of the network, in one text that can be compared."""
+        return f"allow {','.join(sorted(self.domains))}" if self.network == "allow" else self.network
 
 
 class OwnAgent(BaseModel):

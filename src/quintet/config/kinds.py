@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 from urllib.parse import urlsplit
 
+from quintet.sandbox.network.rules import AllowList
 from quintet.variables import VARIABLE_PATTERN, is_variable
 
 TRUE = ("1", "true", "yes", "on")
@@ -379,6 +380,24 @@ class Paths(TextList):
         if not all(path.strip("/") and path.isprintable() for path in paths):
             raise ValueError
         return paths
+
+
+@dataclass(frozen=True)
+class Domains(TextList):
+    """Hosts that a sandbox lets its program reach: a list, or a text with commas or line ends between them."""
+
+    word: ClassVar[str] = "HOSTS"
+    allowed: str = (
+        "hosts such as api.example.com, *.example.com, example.com:8443 or 127.0.0.1:8080, as a list or with commas "
+        "between them; an address of this machine needs a port"
+    )
+
+    def read(self, raw: Any) -> tuple[str, ...]:
+        if isinstance(raw, str):
+            raw = [part.strip() for part in re.split(r"[,\n]", raw) if part.strip()]
+        domains = super().read(raw)
+        AllowList.parse(domains)
+        return domains
 
 
 def _matches_something(glob: str) -> bool:

@@ -10,6 +10,7 @@ from quintet.config.kinds import (
     Choices,
     Counts,
     DatabaseUrl,
+    Domains,
     Flag,
     Globs,
     Kind,
@@ -26,7 +27,7 @@ from quintet.config.kinds import (
     Words,
 )
 from quintet.layout import Workspace
-from quintet.providers.registry import command_providers, provider_names
+from quintet.providers.registry import command_providers, endpoints_of, provider_names
 from quintet.roles import ANALYST, ROLES
 
 WORKTREE: Final = "worktree"
@@ -352,7 +353,23 @@ class Settings:
         "sandbox.show", Paths(), (), "what they can read although the sandbox would hide it"
     )
     sandbox_network: str = _row(
-        "sandbox.network", Choice(("keep", "none")), "keep", "none: without a network; only for agents without a model"
+        "sandbox.network",
+        Choice(("keep", "allow", "none")),
+        "keep",
+        "what the sandbox leaves of the network: all, only the hosts in `sandbox.domains`, or nothing (only for agents "
+        "without a model)",
+    )
+    sandbox_domains: tuple[str, ...] = _row(
+        "sandbox.domains",
+        Domains(),
+        (),
+        "with `sandbox.network: allow`, the hosts that agents can reach; by default those of each agent's model",
+    )
+    sandbox_check_domains: tuple[str, ...] = _row(
+        "sandbox.check_domains",
+        Domains(),
+        (),
+        "the same for checks and `workspace.setup`, for instance a package registry; by default none",
     )
     approve: tuple[str, ...] = _row(
         "people.approve",
@@ -453,6 +470,18 @@ class Settings:
     @property
     def is_sandboxed(self) -> bool:
         return self.sandbox == "on"
+
+    def domains_of(self, provider: str, env: Mapping[str, str]) -> tuple[str, ...]:
+        """The hosts that an agent can reach with `sandbox.network: allow`."""
+        own = self.providers.get(provider)
+        return self.sandbox_domains or endpoints_of(provider, {**env, **(own.env if own else {})})
+
+    def line_to_allow(self, entry: str, env: Mapping[str, str], *, for_checks: bool = False) -> str:
+        """The setting that allows one more host to all agents, or to the checks."""
+        if for_checks:
+            return f"SANDBOX_CHECK_DOMAINS={','.join((*self.sandbox_check_domains, entry))}"
+        known = [host for agent in self.agents.values() for host in self.domains_of(agent.provider, env)]
+        return f"SANDBOX_DOMAINS={','.join(dict.fromkeys((*known, entry)))}"
 
     @property
     def commits(self) -> bool:

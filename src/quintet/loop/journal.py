@@ -312,6 +312,19 @@ class StatusDoubted(_Event):
     text: str
 
 
+class HostRefused(_Event):
+    """The sandbox has refused a host to an agent or a check. Of one host the last event has the whole count."""
+
+    event: Literal["host_refused"] = "host_refused"
+    role: str = ""
+    """empty: a check, or the command that sets a worktree up"""
+    host: str
+    port: Whole
+    times: Whole
+    allow: str
+    """the setting that would allow it"""
+
+
 class HandTyped(_Event):
     """Somebody has given an agent a prompt in its terminal, which the run knows nothing of."""
 
@@ -386,6 +399,7 @@ Event = Annotated[
     | PersonDecided
     | PersonNoted
     | StatusDoubted
+    | HostRefused
     | HandTyped
     | ServerFault
     | Noted

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import urlsplit
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,7 @@ class OpenSpecTool:
     """the file of a command, with {} for its name"""
 
 
+_PORTS: Final = {"http": 80, "https": 443}
 _ELSEWHERE: Final = {
     "~/.config/": "XDG_CONFIG_HOME",
     "~/.local/share/": "XDG_DATA_HOME",
@@ -46,11 +48,34 @@ class Registration:
     own_files: tuple[str, ...] = ()
     """files of its own beside them; in a sandbox it can only read those"""
 
+    endpoints: tuple[str, ...] = ()
+    """the hosts of its models and its login, for an allow-list; empty where nobody has looked"""
+    base_urls: tuple[str, ...] = ()
+    """the variables by which a user names another model server"""
+    is_proxied: bool = False
+    """whether it was seen to reach its model through the proxy of a sandbox"""
+
+    def endpoints_in(self, env: Mapping[str, str]) -> tuple[str, ...]:
+        """The hosts of its models, with those that this environment names."""
+        named = (_host_of(env[name]) for name in self.base_urls if env.get(name))
+        return tuple(dict.fromkeys((*self.endpoints, *filter(None, named))))
+
     def homes_in(self, env: Mapping[str, str]) -> tuple[str, ...]:
         """Its folders, as this environment has them."""
         named = env.get(self.home_variable, "")
         homes = (named, *self.homes[1:]) if named else self.homes
         return tuple(by_variables(home, env) for home in homes)
+
+
+def _host_of(url: str) -> str:
+    """The host and port of an address; empty where it is none."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or _PORTS.get(parts.scheme, 0)
+    except ValueError:
+        return ""
+    host = parts.hostname or ""
+    return (f"[{host}]:{port}" if ":" in host else f"{host}:{port}") if host and port else ""
 
 
 def by_variables(path: str, env: Mapping[str, str]) -> str:

@@ -1,5 +1,6 @@
 """All agent CLIs that Quintet can drive. Their own code is loaded only when one of them is used."""
 
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -34,6 +35,12 @@ def command_providers() -> tuple[str, ...]:
 def untried_providers() -> tuple[str, ...]:
     """Those of which no release was tried."""
     return tuple(one.name for one in ACP_AGENTS if not one.is_tried)
+
+
+def endpoints_of(name: str, env: Mapping[str, str]) -> tuple[str, ...]:
+    """The hosts of an agent's models; of an agent that the user has defined, those that the environment names."""
+    variables = dict.fromkeys(variable for one in REGISTERED.values() for variable in one.base_urls)
+    return REGISTERED.get(name, Registration(name, base_urls=tuple(variables))).endpoints_in(env)
 
 
 def find_provider(name: str) -> "Provider | None":

@@ -8,6 +8,7 @@ from typing import Final
 from quintet import files
 from quintet.sandbox.bubblewrap import find_bubblewrap
 from quintet.sandbox.mounts import Access, Mount, bwrap_arguments
+from quintet.sandbox.network.outlets import KEEP, Outlet, network_mounts
 from quintet.sandbox.places import SandboxPlaces, real
 
 _MOST_PINS: Final = 200
@@ -15,14 +16,20 @@ _MOST_PINS: Final = 200
 
 
 def confine(
-    places: SandboxPlaces, env: Mapping[str, str], cwd: Path, *, network: bool, pins: Iterable[Mount] = ()
+    places: SandboxPlaces,
+    env: Mapping[str, str],
+    cwd: Path,
+    *,
+    network: str,
+    outlet: Outlet | None = None,
+    pins: Iterable[Mount] = (),
 ) -> list[str]:
     """What stands before the words of the program; SandboxError where this machine has no sandbox."""
     bubblewrap = find_bubblewrap()
     files.make_folder(places.scratch)
-    mounts = [*places.mounts(env), *pins]
-    arguments = bwrap_arguments(mounts, cwd, network=network, is_root=os.getuid() == 0)
-    return [bubblewrap.program, *bubblewrap.flags, *arguments, "--"]
+    mounts = [*network_mounts(network), *places.mounts(env), *pins, *(outlet.mounts if outlet else ())]
+    arguments = bwrap_arguments(mounts, cwd, network=network == KEEP, is_root=os.getuid() == 0)
+    return [bubblewrap.program, *bubblewrap.flags, *arguments, "--", *(outlet.command if outlet else ())]
 
 
 def environment_inside(env: Mapping[str, str]) -> dict[str, str]:

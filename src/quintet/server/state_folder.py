@@ -42,6 +42,10 @@ class StateFolder:
         """The private folder of a terminal."""
         return self.terminals / session / terminal
 
+    def outlet(self, session: str, terminal: str) -> Path:
+        """The folder of the outlet to the network of a terminal in a sandbox: no part of what the agent can write."""
+        return self.terminals / session / f"{terminal}.outlet"
+
     def find_folder(self, terminal: str) -> Path | None:
         """The folder of a terminal, also where its session is gone."""
         return next(self.terminals.glob(f"*/{terminal}"), None)

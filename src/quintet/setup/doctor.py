@@ -30,7 +30,7 @@ from quintet.setup.checks import DoctorFinding, Level, failure, ok, warning
 from quintet.setup.leftovers import count_leftovers
 from quintet.setup.machine_checks import check_agents, check_git, check_sockets, check_starts, check_tmux
 from quintet.setup.permissions import agent_permissions
-from quintet.setup.sandboxing import check_sandbox
+from quintet.setup.sandboxing import check_allow_list, check_sandbox
 from quintet.workspace.creating import find_base
 from quintet.workspace.repository import repository_of
 
@@ -59,6 +59,7 @@ def examine(
         yield from _profiles(settings)
     yield from _permissions(settings)
     yield check_sandbox(settings)
+    yield from check_allow_list(settings)
     yield from _prompts(settings)
     yield _project(settings)
     yield from _workspace(settings)

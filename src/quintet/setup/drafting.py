@@ -130,7 +130,7 @@ class _Drafting:
             "model": agent.model,
             "args": agent.args,
             "permissions": self.settings.permissions,
-            "sandbox": agent_sandbox(self.settings, self.place / "tmp"),
+            "sandbox": agent_sandbox(self.settings, self.settings.agents[ANALYST.name].provider, self.place / "tmp"),
             "agent": own_agent(self.settings, agent.provider),
         }
         made = backend.create_session(agent.profile, agent.provider, session_name=session, **options)

@@ -19,6 +19,7 @@ from quintet.providers.registry import NOT_TRIED, REGISTERED
 from quintet.providers.scripted import SCENARIO_VARIABLE
 from quintet.providers.scripted.scenario import load_role_script
 from quintet.roles import ROLES
+from quintet.sandbox.network.outlets import Outlets
 from quintet.server.refusals import BadRequest
 from quintet.server.state_folder import StateFolder
 from quintet.server.terminal.direct_access import tmux_version
@@ -89,15 +90,18 @@ def check_starts(env: Mapping[str, str], settings: Settings) -> Iterator[DoctorF
 def _try_start(provider: Provider, agent: Agent, env: Mapping[str, str], settings: Settings) -> StartRefused | None:
     """Start an agent CLI where a run would: in a sandbox, if the settings ask for one."""
     place, asks = user_state_folder() / "doctor" / secrets.token_hex(6), settings.permissions == ASK
-    folder, sandbox = place / "terminal", agent_sandbox(settings, place / "tmp")
+    folder, sandbox = place / "terminal", agent_sandbox(settings, agent.provider, place / "tmp")
+    state_folder, outlets = StateFolder(), Outlets()
     spec = TerminalSpec(provider, agent.profile, "", settings.wd, agent.model, agent.args, sandbox=sandbox)
     try:
         for path in (folder, place / "tmp"):
             files.make_folder(path)
-        before = tuple(sandbox_command(StateFolder(), folder, spec, env))
+        before = tuple(sandbox_command(state_folder, folder, spec, env, outlets))
         launch = Launch("", agent.profile, "", folder, settings.wd, env, agent.model, agent.args, asks=asks)
         return provider.try_flags(replace(launch, sandboxed=sandbox is not None, before=before))
     finally:
+        outlets.close(state_folder.outlet(folder.parent.name, folder.name))
+        outlets.stop()
         shutil.rmtree(place, ignore_errors=True)
 
 

@@ -1,5 +1,7 @@
 """Whether a run can have the sandbox that its settings ask for."""
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from quintet.api.models import Sandbox
@@ -7,10 +9,13 @@ from quintet.api.quintet_backend import backend_of
 from quintet.config import Settings
 from quintet.errors import ConfigError, SandboxError
 from quintet.layout import user_state_folder
+from quintet.providers.registry import REGISTERED
 from quintet.providers.scripted import SCRIPTED
 from quintet.sandbox.bubblewrap import find_bubblewrap
+from quintet.sandbox.network.outlets import ALLOW
+from quintet.sandbox.network.trial import try_allow_list
 from quintet.server.http.client import client_for
-from quintet.setup.checks import DoctorFinding, Level, failure, ok
+from quintet.setup.checks import DoctorFinding, Level, failure, ok, warning
 
 
 def refuse_without_sandbox(settings: Settings) -> None:
@@ -23,7 +28,7 @@ def refuse_without_sandbox(settings: Settings) -> None:
     find_bubblewrap()
 
 
-def agent_sandbox(settings: Settings, tmp: Path) -> Sandbox | None:
+def agent_sandbox(settings: Settings, provider: str, tmp: Path) -> Sandbox | None:
     """The sandbox of an agent that is in no run, with a folder that it has as `.tmp`; None where the settings ask for
     none."""
     if not settings.is_sandboxed:
@@ -33,7 +38,8 @@ def agent_sandbox(settings: Settings, tmp: Path) -> Sandbox | None:
         write=list(settings.sandbox_write),
         hide=[str(user_state_folder()), *settings.sandbox_hide],
         show=list(settings.sandbox_show),
-        network=settings.sandbox_network != "none",
+        network=settings.sandbox_network,
+        domains=list(settings.domains_of(provider, os.environ)),
     )
 
 
@@ -53,12 +59,40 @@ def check_sandbox(settings: Settings) -> DoctorFinding:
     return ok("sandbox", f"on; {tried}" if is_on else f"off; SANDBOX=on is possible: {tried}")
 
 
+def check_allow_list(settings: Settings) -> Iterator[DoctorFinding]:
+    """Try the proxy of a run with an allow-list, and say which agents were seen to work with it."""
+    if not settings.is_sandboxed or settings.sandbox_network != ALLOW:
+        return
+    try:
+        try_allow_list()
+    except SandboxError as error:
+        yield failure("network", error.found, error.fix)
+        return
+    used = sorted({agent.provider for agent in settings.agents.values()} - {SCRIPTED.name})
+    hosts = dict.fromkeys(host for name in used for host in settings.domains_of(name, os.environ))
+    told = f"only {', '.join(hosts) or 'nothing'}; the proxy works"
+    doubtful = [name for name in used if name not in REGISTERED or not REGISTERED[name].is_proxied]
+    if doubtful:
+        shown = [one.name for one in REGISTERED.values() if one.is_proxied]
+        yield warning(
+            "network",
+            f"{told}; not seen to reach a model through it: {', '.join(doubtful)} (seen: {', '.join(shown)})",
+            "try a run with one small task first",
+        )
+    else:
+        yield ok("network", told)
+
+
 def _check_network(settings: Settings) -> None:
     needing = {agent.provider for agent in settings.agents.values()} - {SCRIPTED.name}
     if settings.sandbox_network == "none" and needing:
         names = " and ".join(sorted(needing))
         verb = "needs" if len(needing) == 1 else "need"
-        raise ConfigError(f"SANDBOX_NETWORK=none: {names} {verb} the network to reach a model; use keep")
+        raise ConfigError(f"SANDBOX_NETWORK=none: {names} {verb} the network to reach a model; use keep or allow")
+    unknown = sorted(name for name in needing if not settings.domains_of(name, os.environ))
+    if settings.sandbox_network == ALLOW and unknown:
+        names = " and ".join(unknown)
+        raise ConfigError(f"SANDBOX_NETWORK=allow: the hosts of {names} are not known; name them in SANDBOX_DOMAINS")
 
 
 def _check_server(settings: Settings) -> None:

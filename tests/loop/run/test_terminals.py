@@ -392,4 +392,4 @@ def test_a_sandbox_hides_the_records_and_what_is_in_the_checkouts_tmp(stage: Sta
     assert sandbox is not None
     assert sandbox.hide == [str(user_state_folder()), str(tmp_path / "checkout" / ".tmp"), "x"]
     assert sandbox.show == [str(tmp_path / "checkout")]
-    assert not sandbox.network
+    assert sandbox.network == "none"

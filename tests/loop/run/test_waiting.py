@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import pytest
 
-from quintet.api.models import Failure
+from quintet.api.models import Failure, RefusedHost
 from quintet.api.status import FailureKind, TerminalStatus
 from quintet.config import Settings
 from quintet.errors import (
@@ -27,6 +27,7 @@ from quintet.loop.decide.steps import Ask
 from quintet.loop.decide.task import Task
 from quintet.loop.journal import (
     GuardReleased,
+    HostRefused,
     Noted,
     PermissionAsked,
     Reminded,
@@ -679,3 +680,31 @@ def test_notes_and_doubts_about_an_agent_are_told_once_in_a_turn(scene: Scene) -
     (noted,), (doubted,) = scene.told(Noted), scene.told(StatusDoubted)
     assert noted.text == "analyst: no message for 60 s"
     assert (doubted.role, doubted.status, doubted.text) == ("analyst", "processing", "its screen shows none")
+
+
+# -- refused hosts
+
+
+def refused(times: int, *hosts: str) -> tuple[RefusedHost, ...]:
+    return tuple(RefusedHost(host=host, port=443, times=times, allow=f"{host}:443") for host in hosts)
+
+
+def test_a_refused_host_is_told_once_and_counted_at_the_end_of_the_turn(scene: Scene) -> None:
+    scene.api.refused = lambda now: refused(int(now), "registry.example") if now > 1 else ()
+    scene.clock.at(30.0, scene.write)
+    scene.api.status = changes((0.0, PROCESSING), (31.0, COMPLETED))
+    scene.wait()
+    first, last = scene.told(HostRefused)
+    assert (first.role, first.host, first.port) == ("analyst", "registry.example", 443)
+    assert first.times < 10 < last.times
+    assert last.allow == "SANDBOX_DOMAINS=api.openai.com,chatgpt.com,auth.openai.com,registry.example:443"
+
+
+def test_names_without_end_are_told_in_one_line(scene: Scene) -> None:
+    scene.api.refused = lambda _: refused(1, *(f"n{number}.evil.test" for number in range(60)))
+    scene.clock.at(8, scene.write)
+    scene.api.status = changes((0, PROCESSING), (10, COMPLETED))
+    scene.wait()
+    assert len(scene.told(HostRefused)) == 20
+    (told,) = scene.told(Warned)
+    assert told.text == "the sandbox has refused more than 20 hosts to analyst"

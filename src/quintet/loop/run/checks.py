@@ -13,6 +13,7 @@ from quintet.loop.decide.steps import ChecksEnded, Verify
 from quintet.loop.record.store import RunStore
 from quintet.loop.run.confined import ConfinedCommands
 from quintet.loop.run.protection import Protection
+from quintet.loop.run.refused_hosts import RefusedHosts
 from quintet.sandbox.confine import pin
 
 NOT_COUNTED: Final = 125
@@ -66,6 +67,7 @@ def run_checks(step: Verify, settings: Settings, store: RunStore, protection: Pr
         results.append(CheckOutcome(check, ended.exit_code, ended.output, kept.name))
         if ended.exit_code:
             break
+    RefusedHosts(store, settings).report("", commands.refused, is_final=True)
     at_start = step.when is When.START
     return ChecksEnded(tuple(results), store.state.sequence + (0 if at_start else len(results)))
 

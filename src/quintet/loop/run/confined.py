@@ -10,6 +10,8 @@ from quintet.config import Settings
 from quintet.layout import TMP, user_state_folder
 from quintet.sandbox.confine import confine, environment_inside
 from quintet.sandbox.mounts import Mount
+from quintet.sandbox.network.outlets import open_outlet
+from quintet.sandbox.network.proxy import HostRefusal
 from quintet.sandbox.places import SandboxPlaces, Wishes
 
 
@@ -19,6 +21,8 @@ class ConfinedCommands:
     def __init__(self, settings: Settings, tree: Path, place: Path, hidden: Sequence[str] = ()) -> None:
         self._settings, self._tree, self._place = settings, tree, place
         self._hidden = hidden
+        self.refused: list[HostRefusal] = []
+        """the hosts that commands have asked for in vain"""
 
     def clear(self) -> None:
         """Forget what earlier commands have left in `/tmp` and `.tmp`."""
@@ -32,14 +36,14 @@ class ConfinedCommands:
         if not self._settings.is_sandboxed:
             return command.run(words, self._tree, seconds, shield=shield, supervised=True)
         inside = environment_inside(os.environ)
-        before = confine(self._places(), inside, self._tree, network=self._network, pins=pins)
-        return command.run(
-            [*before, *words], self._tree, seconds, inside, shield=shield, supervised=True, inherits=False
-        )
-
-    @property
-    def _network(self) -> bool:
-        return self._settings.sandbox_network != "none"
+        network = self._settings.sandbox_network
+        with open_outlet(network, self._settings.sandbox_check_domains, self._place / "outlet") as outlet:
+            before = confine(self._places(), inside, self._tree, network=network, outlet=outlet, pins=pins)
+            ended = command.run(
+                [*before, *words], self._tree, seconds, inside, shield=shield, supervised=True, inherits=False
+            )
+            self.refused += outlet.refused if outlet else []
+        return ended
 
     def _places(self) -> SandboxPlaces:
         settings, project = self._settings, self._settings.workspace.project

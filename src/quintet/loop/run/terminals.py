@@ -1,5 +1,6 @@
 """The five terminals of a run: created together, found again on resume, replaced where lost, ended together."""
 
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -140,7 +141,8 @@ class Terminals:
             write=list(settings.sandbox_write),
             hide=[*map(str, hidden), *settings.sandbox_hide],
             show=[*map(str, checkout), *settings.sandbox_show],
-            network=settings.sandbox_network != "none",
+            network=settings.sandbox_network,
+            domains=list(settings.domains_of(settings.agents[role.name].provider, os.environ)),
         )
 
     @property
@@ -150,7 +152,7 @@ class Terminals:
     def _is_placed(self, role: Role, view: TerminalView) -> bool:
         """Whether a terminal is in the sandbox that the settings ask for, or in none where they ask for none."""
         wanted = self._sandbox(role)
-        return view.sandbox == (wanted.tmp if wanted else "")
+        return (view.sandbox, view.network) == ((wanted.tmp, wanted.network_words) if wanted else ("", ""))
 
     def _wait_until_ready(
         self, started: Mapping[Role, TerminalRef], session: str, begun: float, *, resumed: bool

@@ -32,6 +32,7 @@ from quintet.loop.record.responses import LONGEST_REPLY, Look
 from quintet.loop.record.store import RunStore
 from quintet.loop.run.actions import ActionLedger
 from quintet.loop.run.clock import Clock
+from quintet.loop.run.refused_hosts import RefusedHosts
 from quintet.loop.run.retry import Backoff, retry
 from quintet.loop.run.tokens import TokenLedger
 from quintet.roles import ROLES, Role
@@ -101,7 +102,11 @@ class ResponseWaiter:
     actions: ActionLedger
     _typed: set[tuple[str, int]] = field(default_factory=set)
     """terminals into which somebody has typed, each with the turn before, that was told"""
+    _refused: RefusedHosts = field(init=False)
     _others: Iterator[Role] = field(default_factory=lambda: itertools.cycle(ROLES))
+
+    def __post_init__(self) -> None:
+        self._refused = RefusedHosts(self.store, self.settings)
 
     def note_turn(self, terminal_id: str) -> None:
         """Remember what a turn has cost and done, in a step that goes on with another turn."""
@@ -145,6 +150,11 @@ class ResponseWaiter:
         if turn is not None and (terminal_id, turn) not in self._typed:
             self._typed.add((terminal_id, turn))
             self.store.emit(HandTyped(role=role.name, terminal=terminal_id, turn=turn))
+
+    def report_refused(self, role: Role, view: TerminalView, *, is_final: bool = False) -> None:
+        """Report the hosts that the sandbox of an agent has refused."""
+        if view.refused:
+            self._refused.report(role.name, view.refused, is_final=is_final)
 
     def put_files_right(self, at_work: Role) -> None:
         """Restore what the agent at work has deleted, and put away what others have written."""
@@ -205,6 +215,7 @@ class _Wait:
                 view = self._read_status()
                 next_poll = now + (self.backoff.pause or self.poll_seconds) if is_due or not view else next_poll
                 if view and (reply := self._judge(view)):
+                    self.waiter.report_refused(self.request.role, view, is_final=True)
                     return reply
             if now - self.begun >= self.settings.response_timeout:
                 return self._timed_out()
@@ -234,6 +245,7 @@ class _Wait:
         self.backoff.succeeded()
         self.status = view.status
         self.waiter.report_typing(self.request.role, self.request.terminal_id, view)
+        self.waiter.report_refused(self.request.role, view)
         if view.doubt and not self.doubt_told:
             self.doubt_told = True
             self.store.emit(StatusDoubted(role=self.request.role.name, status=self.status, text=view.doubt))

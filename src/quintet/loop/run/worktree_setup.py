@@ -8,6 +8,7 @@ from quintet.errors import RunError
 from quintet.layout import checks_folder
 from quintet.loop.record.store import RunStore
 from quintet.loop.run.confined import ConfinedCommands
+from quintet.loop.run.refused_hosts import RefusedHosts
 from quintet.loop.run.work_tree import run_git
 from quintet.prose import plural
 
@@ -39,6 +40,7 @@ def _run_setup(settings: Settings, store: RunStore) -> None:
     store.note(f"the worktree is set up with: {line}")
     commands = ConfinedCommands(settings, settings.workspace.tree, checks_folder(store.state.run_id))
     ended = commands.run(line, settings.response_timeout, deferred)
+    RefusedHosts(store, settings).report("", commands.refused, is_final=True)
     with deferred():
         store.responses.keep_output(_SETUP_FILE, line, ended.exit_code, ended.output)
     if ended.exit_code:

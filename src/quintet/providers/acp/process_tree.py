@@ -9,6 +9,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +22,7 @@ _KILLED_SECONDS: Final = 2.0
 
 def become_subreaper() -> None:
     """Adopt what the agent's tools cut loose, so that it can be found; only Linux can do that."""
+    _older()
     if sys.platform.startswith("linux"):
         ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)
 
@@ -33,7 +35,7 @@ def reap() -> Iterator[tuple[int, int]]:
 
 
 def end_descendants() -> list[tuple[int, int]]:
-    """End all processes below this one: ask them first, then kill, until none is left. Those that were its own."""
+    """End all processes that were started below this one: ask them first, then kill. Return those that were its own."""
     ended: list[tuple[int, int]] = []
     _send(signal.SIGTERM)
     _wait(ended, _ASKED_SECONDS)
@@ -45,7 +47,7 @@ def end_descendants() -> list[tuple[int, int]]:
 
 
 def _send(number: signal.Signals) -> bool:
-    found = descendants(os.getpid())
+    found = _started()
     for pid in found:
         with suppress(OSError):
             os.kill(pid, number)
@@ -56,9 +58,19 @@ def _wait(ended: list[tuple[int, int]], seconds: float) -> None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         ended += reap()
-        if not descendants(os.getpid()):
+        if not _started():
             return
         time.sleep(0.005)
+
+
+@cache
+def _older() -> frozenset[int]:
+    """The children from before the first agent, such as the sandbox's way to the network, which later agents need."""
+    return frozenset(_below(os.getpid()))
+
+
+def _started() -> list[int]:
+    return [pid for pid in descendants(os.getpid()) if pid not in _older()]
 
 
 def descendants(root: int) -> list[int]:

@@ -13,4 +13,7 @@ CLAUDE_CODE: Final = Registration(
     homes=("~/.claude",),
     home_variable="CLAUDE_CONFIG_DIR",
     own_files=("~/.claude.json",),
+    endpoints=("api.anthropic.com", "platform.claude.com", "console.anthropic.com", "claude.ai"),
+    base_urls=("ANTHROPIC_BASE_URL", "ANTHROPIC_BEDROCK_BASE_URL", "ANTHROPIC_VERTEX_BASE_URL"),
+    is_proxied=True,
 )

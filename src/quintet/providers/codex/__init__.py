@@ -12,4 +12,7 @@ CODEX: Final = Registration(
     has_commands=True,
     homes=("~/.codex",),
     home_variable="CODEX_HOME",
+    endpoints=("api.openai.com", "chatgpt.com", "auth.openai.com"),
+    base_urls=("OPENAI_BASE_URL",),
+    is_proxied=True,
 )

@@ -12,6 +12,7 @@ from quintet.api.models import MAX_MESSAGE, CreateBody, OwnAgent, Sandbox, Termi
 from quintet.errors import ProfileError
 from quintet.providers.base import Provider
 from quintet.providers.registry import OWN_NAME, find_provider, own_provider, provider_names
+from quintet.sandbox.network.rules import AllowList
 from quintet.server.names import PREFIX, profile_name, session_name
 from quintet.server.profiles import load_profile
 from quintet.server.refusals import BadRequest, TooLong
@@ -122,6 +123,10 @@ def _check_sandbox(sandbox: Sandbox | None) -> Sandbox | None:
         raise BadRequest("sandbox: tmp is no absolute path")
     if sandbox.git and (not sandbox.git.startswith("/") or not _directory(sandbox.git)):
         raise BadRequest("sandbox: git is no absolute path")
+    try:
+        AllowList.parse(sandbox.domains)
+    except ValueError as error:
+        raise BadRequest(f"sandbox: {error}") from None
     return sandbox
 
 

@@ -88,7 +88,9 @@ async def _describe(terminal: AgentTerminal) -> models.Terminal:
         attached=await terminal.tmux.count_viewers() > 0 if needs_user else None,
         failure=models.Failure(**asdict(failure)) if failure is not None else None,
         sandbox=facts.sandbox or None,
+        network=facts.network or None,
         continues=facts.continues or None,
+        refused=[models.RefusedHost(**asdict(one)) for one in terminal.find_refused()],
         usage=report.record.usage if report.record is not None else None,
         actions=terminal.provider.read_actions(terminal.folder, facts.since) if ended else None,
     )

@@ -10,6 +10,7 @@ from quintet.api.status import AT_REST, TerminalStatus
 from quintet.providers.base import Provider, TurnRecord
 from quintet.providers.editor import INPUT
 from quintet.providers.screen import Screen
+from quintet.sandbox.network.proxy import HostRefusal
 from quintet.server.events import EventLog
 from quintet.server.terminal.disagreement import DisagreementTimer
 from quintet.server.terminal.facts import Facts
@@ -62,6 +63,8 @@ class AgentTerminal(Pane):
         """what only the user can do before the agent is ready"""
         self.input_stuck = False
         """something is in the composer that the agent does not take"""
+        self.find_refused: Callable[[], list[HostRefusal]] = list
+        """lists the hosts that its sandbox has refused"""
         self._begun_turn = 0
         self._busy_at = 0.0
         self._disagreement = DisagreementTimer()

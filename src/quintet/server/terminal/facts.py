@@ -51,6 +51,8 @@ class Facts:
     """the lost terminal whose conversation goes on here"""
     sandbox: str = ""
     """the folder that its program has as `.tmp`; empty where it is in no sandbox"""
+    network: str = ""
+    """what its sandbox leaves of the network"""
     description: str = ""
     initial: str = ""
     """the state of the message that came with its creation: pending, delivered or failed"""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from quintet import files
 from quintet.providers.base import Launch
+from quintet.sandbox.network.outlets import Outlets
 from quintet.server.refusals import BadRequest
 from quintet.server.state_folder import PROJECT, StateFolder
 from quintet.server.terminal.launch_script import pane_environment, write_launch_script
@@ -31,7 +32,9 @@ class PreparedTerminal:
         return f"{self.spec.profile}-{self.id[:4]}"
 
 
-async def prepare_terminal(state_folder: StateFolder, session: str, spec: TerminalSpec) -> PreparedTerminal:
+async def prepare_terminal(
+    state_folder: StateFolder, session: str, spec: TerminalSpec, outlets: Outlets
+) -> PreparedTerminal:
     """Make the terminal's folder with all files in it; nothing of it is left where that fails."""
     terminal_id = secrets.token_hex(4)
     environment = pane_environment(spec.env) | {MARK: terminal_id}
@@ -56,9 +59,11 @@ async def prepare_terminal(state_folder: StateFolder, session: str, spec: Termin
         files.write(folder / PROJECT, str(spec.cwd).encode("utf-8", "surrogateescape"))
         if spec.initial:
             files.write(folder / INITIAL, spec.initial)
-        before = await asyncio.to_thread(sandbox_command, state_folder, folder, spec, {**environment, **plan.env})
+        known = {**environment, **plan.env}
+        before = await asyncio.to_thread(sandbox_command, state_folder, folder, spec, known, outlets)
         command = write_launch_script(folder, spec.cwd, plan, environment, before or command_before(PANE))
     except BaseException:
+        outlets.close(state_folder.outlet(session, terminal_id))
         state_folder.remove_folder(session, terminal_id)
         raise
     return PreparedTerminal(terminal_id, command, spec if plan.continues else replace(spec, continues=""))

@@ -9,6 +9,7 @@ from quintet.errors import SandboxError
 from quintet.providers.registration import Registration
 from quintet.providers.registry import REGISTERED
 from quintet.sandbox.confine import confine
+from quintet.sandbox.network.outlets import ALLOW, Outlets
 from quintet.sandbox.places import SandboxPlaces, Wishes
 from quintet.server.refusals import BadRequest
 from quintet.server.state_folder import StateFolder
@@ -19,7 +20,7 @@ SCRATCH: Final = "tmp"
 
 
 def sandbox_command(
-    state_folder: StateFolder, folder: Path, spec: TerminalSpec, env: Mapping[str, str | None]
+    state_folder: StateFolder, folder: Path, spec: TerminalSpec, env: Mapping[str, str | None], outlets: Outlets
 ) -> list[str]:
     """What stands before the command of the terminal's program; nothing where it is in no sandbox."""
     if spec.sandbox is None:
@@ -37,8 +38,13 @@ def sandbox_command(
         wishes=Wishes(wanted.write, wanted.hide, wanted.show),
     )
     _make_homes(places.homes, known)
+    outlet = (
+        outlets.open(state_folder.outlet(folder.parent.name, folder.name), wanted.domains)
+        if wanted.network == ALLOW
+        else None
+    )
     try:
-        return confine(places, known, spec.cwd, network=wanted.network)
+        return confine(places, known, spec.cwd, network=wanted.network, outlet=outlet)
     except SandboxError as error:
         raise BadRequest(str(error)) from None
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from quintet.api.status import TerminalStatus
+from quintet.sandbox.network.outlets import Outlets
 from quintet.server.events import EventLog
 from quintet.server.names import session_name
 from quintet.server.refusals import BadRequest, NotFound
@@ -39,6 +40,7 @@ class SessionManager:
     ) -> None:
         self.state_folder = state_folder
         self.events = EventLog()
+        self.outlets = Outlets()
         self._only = {session_name(name) for name in only} if only is not None else None
         self._passive = passive
         """never acts on a terminal by itself"""
@@ -61,6 +63,7 @@ class SessionManager:
         if self._watch is not None:
             self._watch.cancel()
         await asyncio.gather(*(session.disconnect() for session in self._sessions.values()))
+        await asyncio.to_thread(self.outlets.stop)
 
     async def create_session(self, name: str, spec: TerminalSpec) -> AgentTerminal:
         """Start a session with its first terminal."""
@@ -138,7 +141,7 @@ class SessionManager:
         return [Path(name) for name in sorted(found)]
 
     def _new_session(self, name: str) -> TmuxSession:
-        return TmuxSession(name, self.state_folder, self.events, passive=self._passive)
+        return TmuxSession(name, self.state_folder, self.events, passive=self._passive, outlets=self.outlets)
 
     def _find(self, terminal_id: str) -> tuple[TmuxSession, AgentTerminal] | None:
         for session in self._sessions.values():

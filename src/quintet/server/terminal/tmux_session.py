@@ -6,12 +6,14 @@ import shutil
 import time
 from collections.abc import Coroutine
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from quintet.processes import end_groups, has_ended, is_stopped
 from quintet.providers.base import Provider
 from quintet.providers.registry import provider_of_terminal
+from quintet.sandbox.network.outlets import Outlets
 from quintet.server.events import EventLog
 from quintet.server.refusals import BadRequest, Conflict, NotFound
 from quintet.server.state_folder import StateFolder
@@ -36,9 +38,18 @@ RETRY_SECONDS: Final = 10.0
 class TmuxSession:
     """The terminals of one run, or of one client."""
 
-    def __init__(self, name: str, state_folder: StateFolder, events: EventLog, *, passive: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        state_folder: StateFolder,
+        events: EventLog,
+        *,
+        passive: bool = False,
+        outlets: Outlets | None = None,
+    ) -> None:
         self.name = name
         self.state_folder = state_folder
+        self.outlets = outlets or Outlets()
         self.events = events
         self.terminals: dict[str, AgentTerminal] = {}
         self.gone = False
@@ -64,11 +75,11 @@ class TmuxSession:
 
     async def create(self, spec: TerminalSpec) -> AgentTerminal:
         """Start the tmux server with the first terminal."""
-        prepared = await prepare_terminal(self.state_folder, self.name, spec)
+        prepared = await prepare_terminal(self.state_folder, self.name, spec, self.outlets)
         try:
             await self._tmux.create(self.name, prepared.window, prepared.command)
         except BaseException as error:
-            self.state_folder.remove_folder(self.name, prepared.id)
+            self._remove(prepared.id)
             if isinstance(error, TmuxError) and "duplicate" in str(error):
                 raise BadRequest(f"Session '{self.name}' already exists") from None
             raise
@@ -88,7 +99,7 @@ class TmuxSession:
             raise NotFound(f"Session '{self.name}' not found")
         if self.unresponsive:
             raise Conflict(f"Session '{self.name}' cannot take another terminal: {NO_ANSWER}")
-        prepared = await prepare_terminal(self.state_folder, self.name, spec)
+        prepared = await prepare_terminal(self.state_folder, self.name, spec, self.outlets)
         try:
             form = "#{pane_id} #{pane_pid}"
             listed = await self._tmux.open_window(self.name, prepared.window, prepared.command, form)
@@ -97,8 +108,13 @@ class TmuxSession:
         except BaseException:
             if prepared.id in self.terminals:
                 await self.delete(self.terminals[prepared.id])
-            self.state_folder.remove_folder(self.name, prepared.id)
+            self._remove(prepared.id)
             raise
+
+    def _remove(self, terminal_id: str) -> None:
+        """Remove what was made for a terminal that did not start."""
+        self.outlets.close(self.state_folder.outlet(self.name, terminal_id))
+        self.state_folder.remove_folder(self.name, terminal_id)
 
     async def _start(self, prepared: PreparedTerminal, pane: str, pid: int) -> AgentTerminal:
         """Store the facts of a new terminal, and begin to wait until its agent is ready."""
@@ -116,6 +132,7 @@ class TmuxSession:
             server=os.getpid(),
             continues=spec.continues,
             sandbox=spec.sandbox.tmp if spec.sandbox else "",
+            network=spec.sandbox.network_words if spec.sandbox else "",
             description=spec.description,
             initial=PENDING if spec.initial else "",
         )
@@ -129,6 +146,7 @@ class TmuxSession:
         terminal = AgentTerminal(
             self._tmux, pane, pid, facts=facts, provider=provider, events=self.events, reconnect=self._reconnect
         )
+        terminal.find_refused = partial(self.outlets.refused, self.state_folder.outlet(self.name, facts.id))
         self.terminals[facts.id] = self._panes[pane] = terminal
         return terminal
 
@@ -161,6 +179,8 @@ class TmuxSession:
         for terminal in list(self.terminals.values()):
             if terminal.facts.server != os.getpid() or not terminal.facts.ready:
                 self._finish_orphan(terminal)
+            if self._owner == os.getpid() and terminal.facts.sandbox and not terminal.ended:
+                self.outlets.reopen(self.state_folder.outlet(self.name, terminal.facts.id))
         await self._end_left_behind(*self.terminals.values())
 
     def _finish_orphan(self, terminal: AgentTerminal) -> None:
@@ -221,6 +241,7 @@ class TmuxSession:
         await self._end_left_behind(terminal)
         self.terminals.pop(terminal.facts.id, None)
         self._panes.pop(terminal.pane_id, None)
+        self.outlets.close(self.state_folder.outlet(self.name, terminal.facts.id))
         await asyncio.to_thread(shutil.rmtree, terminal.folder, ignore_errors=True)
         if not self.terminals:
             await self.close()
@@ -276,6 +297,7 @@ class TmuxSession:
         self.unresponsive = False
         for terminal in self.terminals.values():
             terminal.mark_ended("its session was ended")
+            self.outlets.close(self.state_folder.outlet(self.name, terminal.facts.id))
         await self._end_left_behind(*self.terminals.values())
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 

@@ -41,7 +41,7 @@ def line_for(event: Event) -> str:
             return f"{status} in round {number}" + (f", {ground_words(ground)}" if ground is not None else "")
         case journal.RunStopped(reason=reason, resumable=resumable):
             return f"stopped: {reason}" + ("; start it again to resume" if resumable else "")
-    return _judgement(event) or _wait(event) or _trouble(event)
+    return _judgement(event) or _wait(event) or _trespass(event) or _trouble(event)
 
 
 def _judgement(event: Event) -> str:
@@ -114,12 +114,20 @@ def _wait(event: Event) -> str:
     return ""
 
 
+def _trespass(event: Event) -> str:
+    match event:
+        case journal.GuardViolation(role=role):
+            return f"warning: {in_words(role)} {violation_words(event)}"
+        case journal.HostRefused(role=role, host=host, port=port, times=times, allow=allow):
+            who, often = in_words(role) if role else "a check", "" if times == 1 else f" {times} times"
+            return f"warning: the sandbox refused {host}:{port} to {who}{often}; to allow it: {allow}"
+    return ""
+
+
 def _trouble(event: Event) -> str:
     match event:
         case journal.GuardReleased(role=role, seconds=seconds):
             return f"warning: {in_words(role)} was not seen at work within {seconds:.0f} s"
-        case journal.GuardViolation(role=role):
-            return f"warning: {in_words(role)} {violation_words(event)}"
         case journal.Reminded(role=role, number=number):
             return f"warning: {in_words(role)} is idle without a response file; reminder {number}"
         case journal.TerminalLost(role=role, terminal=terminal, reason=reason):

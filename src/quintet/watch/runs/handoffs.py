@@ -127,6 +127,8 @@ class RunWarning:
     at: float
     kind: str
     text: str
+    subject: str = ""
+    """what it is about, where a later event replaces it"""
 
 
 def kind_of(role: Role) -> str:

@@ -230,6 +230,8 @@ class _RunBuilder:
                 self._set(cleaned_up=event.cleaned_up, head=event.head)
             case journal.ReviewJudged() | journal.TestJudged() | journal.Verified() | journal.Checked():
                 self._add_verdict(event)
+            case journal.HostRefused():
+                self._add_refused(event, at)
             case _:
                 self._add_other(event, at)
 
@@ -338,6 +340,16 @@ class _RunBuilder:
                 self._set(commit=text.removeprefix(COMMITTED))
         if kind:
             self._warnings.append(_warning(at, kind, event))
+
+    def _add_refused(self, event: journal.HostRefused, at: float) -> None:
+        """Keep one warning for each host and role, with its last count."""
+        subject = f"{event.role} {event.host}:{event.port}"
+        warning = replace(_warning(at, "refused host", event), subject=subject)
+        for number, known in enumerate(self._warnings):
+            if known.subject == subject:
+                self._warnings[number] = replace(warning, at=known.at)
+                return
+        self._warnings.append(warning)
 
 
 _WARNINGS: Final = {
