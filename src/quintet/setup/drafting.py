@@ -22,7 +22,7 @@ from quintet.api.status import AT_REST, TerminalStatus
 from quintet.config import Settings
 from quintet.errors import NotGuarded, RunError, TaskError
 from quintet.guard import Rules, Snapshot, Store, compare, look, take, undo
-from quintet.layout import RESPONSE_DIR, TMP, user_state_folder
+from quintet.layout import RESPONSE_DIR, TMP, caches_folder, user_state_folder
 from quintet.loop.decide.checks import Check, task_checks
 from quintet.loop.decide.lint import Finding, lint
 from quintet.loop.decide.markup import normalise
@@ -32,7 +32,6 @@ from quintet.loop.record.signals import Signals
 from quintet.loop.run.terminals import own_agent
 from quintet.program import program
 from quintet.prose import plural
-from quintet.providers.registry import REGISTERED
 from quintet.roles import ANALYST
 from quintet.sandbox.bubblewrap import find_bubblewrap
 from quintet.sandbox.mounts import bwrap_arguments
@@ -118,10 +117,9 @@ class _Drafting:
         if wanted is None:
             return []
         bubblewrap = find_bubblewrap()
-        foreign = [path for agent in REGISTERED.values() for path in (*agent.homes, *agent.own_files)]
         scratch, wishes = self.place / "scratch", Wishes(wanted.write, wanted.hide, wanted.show)
         files.make_folder(scratch)
-        places = SandboxPlaces(wd, scratch, Path(wanted.tmp), foreign=foreign, wishes=wishes)
+        places = SandboxPlaces(wd, scratch, Path(wanted.tmp), caches=Path(wanted.caches), wishes=wishes)
         mounts = places.mounts(os.environ)
         arguments = bwrap_arguments(mounts, wd, network=wanted.network, is_root=os.getuid() == 0)
         return [bubblewrap.program, *bubblewrap.flags, *arguments, "--"]
@@ -165,6 +163,8 @@ class _Drafting:
             write=list(settings.sandbox_write),
             hide=[str(user_state_folder()), *settings.sandbox_hide],
             show=list(settings.sandbox_show),
+            env=list(settings.sandbox_env),
+            caches=str(caches_folder(settings.wd)),
             network=settings.sandbox_network != "none",
         )
 

@@ -58,8 +58,6 @@ class AcpAgent(Registration):
     """a conversation that was loaded before cannot be loaded again; the try would destroy it"""
     keys: tuple[str, ...] = ()
     """variables that stand for a login"""
-    login_files: tuple[str, ...] = ()
-    """files that are there after a login"""
     is_own: bool = False
     """whether the user has defined it"""
 
@@ -72,12 +70,21 @@ def _skills(tool: str, folder: str, commands: str) -> OpenSpecTool:
     return OpenSpecTool(tool, (f"{folder}/skills",), commands)
 
 
+_MODELS: Final = (
+    *("ANTHROPIC_*", "OPENAI_*", "AZURE_OPENAI_*", "GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"),
+    *("OPENROUTER_API_KEY", "GROQ_API_KEY", "XAI_API_KEY", "MISTRAL_API_KEY", "DEEPSEEK_API_KEY", "MOONSHOT_API_KEY"),
+    *("CEREBRAS_API_KEY", "TOGETHER_API_KEY", "FIREWORKS_API_KEY", "ZHIPU_API_KEY", "DASHSCOPE_API_KEY"),
+)
+"""variables of model providers, for agents that know many of them"""
+
 GEMINI: Final = AcpAgent(
     "gemini_cli",
     program="gemini",
     install="npm install -g @google/gemini-cli",
     openspec=_skills("gemini", ".gemini", ".gemini/commands/opsx/{}.toml"),
     homes=("~/.gemini",),
+    histories=("tmp", "history"),
+    variables=("GEMINI_*", "GOOGLE_*"),
     arguments=("--acp",),
     tested=("0.61.0", "0.61.0"),
     # without trust it refuses the mode yolo
@@ -99,6 +106,8 @@ OPENCODE: Final = AcpAgent(
     install="npm install -g opencode-ai",
     openspec=_skills("opencode", ".opencode", ".opencode/commands/opsx-{}.md"),
     homes=("~/.config/opencode", "~/.local/share/opencode", "~/.local/state/opencode", "~/.cache/opencode"),
+    histories=("storage", "log", "snapshot", "*.db*", "project", "bin", "tool-output", "worktree", "repos"),
+    variables=("OPENCODE_*", *_MODELS),
     arguments=("acp",),
     tested=("1.18.33", "1.18.33"),
     unattended=Way(config={"permission": "allow", "autoupdate": False}),
@@ -118,6 +127,9 @@ COPILOT: Final = AcpAgent(
     openspec=_skills("github-copilot", ".github", ".github/prompts/opsx-{}.prompt.md"),
     homes=("~/.copilot", "~/.cache/copilot", "~/.cache/Microsoft"),
     home_variable="COPILOT_HOME",
+    histories=("logs", "session-state", "history-session-state", "pkg", "*.db*"),
+    variables=("COPILOT_*",),
+    shared_keys=("GH_TOKEN", "GITHUB_TOKEN"),
     arguments=("--acp", "--no-auto-update"),
     tested=("1.0.102", "1.0.102"),
     unattended=Way(("--allow-all",)),
@@ -137,6 +149,8 @@ QWEN: Final = AcpAgent(
     install="npm install -g @qwen-code/qwen-code",
     openspec=_skills("qwen", ".qwen", ".qwen/commands/opsx-{}.md"),
     homes=("~/.qwen",),
+    histories=("tmp", "projects", "debug", "todos", "history", "usage_record.jsonl"),
+    variables=("OPENAI_*", "DASHSCOPE_*", "QWEN_*"),
     arguments=("--acp",),
     tested=("0.24.4", "0.24.4"),
     unattended=Way(("--approval-mode", "yolo")),
@@ -157,6 +171,7 @@ _NOT_TRIED: Final = (
         install="curl -fsSL https://cli.kiro.dev/install | bash",
         openspec=_skills("kiro", ".kiro", ".kiro/prompts/opsx-{}.prompt.md"),
         homes=("~/.kiro", "~/.local/share/kiro-cli"),
+        variables=("KIRO_*",),
         arguments=("acp",),
     ),
     AcpAgent(
@@ -165,6 +180,7 @@ _NOT_TRIED: Final = (
         install="npm install -g @moonshot-ai/kimi-code",
         openspec=_skills("kimi", ".kimi-code", ".kimi-code/commands/opsx-{}.md"),
         homes=("~/.kimi-code", "~/.kimi"),
+        variables=("KIMI_*", "MOONSHOT_*"),
         arguments=("acp",),
     ),
     AcpAgent(
@@ -173,6 +189,7 @@ _NOT_TRIED: Final = (
         install="curl https://cursor.com/install -fsS | bash",
         openspec=_skills("cursor", ".cursor", ".cursor/commands/opsx-{}.md"),
         homes=("~/.cursor", "~/.config/cursor"),
+        variables=("CURSOR_*",),
         arguments=("acp",),
     ),
     AcpAgent(
@@ -181,6 +198,7 @@ _NOT_TRIED: Final = (
         install="npm install -g @augmentcode/auggie",
         openspec=_skills("auggie", ".augment", ".augment/commands/opsx-{}.md"),
         homes=("~/.augment",),
+        variables=("AUGMENT_*",),
         arguments=("--acp",),
     ),
     AcpAgent(
@@ -189,6 +207,7 @@ _NOT_TRIED: Final = (
         install="npm install -g cline",
         openspec=_skills("cline", ".cline", ".clinerules/workflows/opsx-{}.md"),
         homes=("~/.cline",),
+        variables=("CLINE_*", *_MODELS),
         arguments=("--acp",),
     ),
     AcpAgent(
@@ -197,6 +216,7 @@ _NOT_TRIED: Final = (
         install="brew install block-goose-cli",
         openspec=ANY_AGENT,
         homes=("~/.config/goose", "~/.local/share/goose", "~/.local/state/goose"),
+        variables=("GOOSE_*", *_MODELS),
         arguments=("acp",),
     ),
 )

@@ -13,4 +13,20 @@ CLAUDE_CODE: Final = Registration(
     homes=("~/.claude",),
     home_variable="CLAUDE_CONFIG_DIR",
     own_files=("~/.claude.json",),
+    histories=(
+        *("projects", "todos", "tasks", "shell-snapshots", "file-history", "history.jsonl", "statsig", "debug", "ide"),
+        *("backups", "sessions", "session-env", "telemetry", "paste-cache", "cache", "local", "downloads"),
+    ),
+    login_files=("~/.claude/.credentials.json",),
+    variables=(
+        *("ANTHROPIC_*", "CLAUDE_*", "DISABLE_*", "IS_SANDBOX", "API_TIMEOUT_MS", "BASH_*", "MAX_THINKING_TOKENS"),
+        *(
+            "MAX_MCP_OUTPUT_TOKENS",
+            "MCP_*",
+            "ENABLE_TOOL_SEARCH",
+            "VERTEX_*",
+            "CLOUD_ML_REGION",
+            "AWS_BEARER_TOKEN_BEDROCK",
+        ),
+    ),
 )

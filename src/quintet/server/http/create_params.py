@@ -120,6 +120,8 @@ def _check_sandbox(sandbox: Sandbox | None) -> Sandbox | None:
         raise BadRequest("sandbox: a path has a control character in it")
     if not sandbox.tmp.startswith("/") or not _directory(sandbox.tmp):
         raise BadRequest("sandbox: tmp is no absolute path")
+    if sandbox.caches and not sandbox.caches.startswith("/"):
+        raise BadRequest("sandbox: caches is no absolute path")
     return sandbox
 
 

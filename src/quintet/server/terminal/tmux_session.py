@@ -18,6 +18,7 @@ from quintet.server.state_folder import StateFolder
 from quintet.server.terminal.agent_terminal import AgentTerminal
 from quintet.server.terminal.facts import OPTION, Facts
 from quintet.server.terminal.input import end_agent
+from quintet.server.terminal.logins import exchange_all
 from quintet.server.terminal.pane import NO_ANSWER
 from quintet.server.terminal.prepare import PreparedTerminal, prepare_terminal
 from quintet.server.terminal.startup import PENDING, finish_delivery, start_agent
@@ -161,7 +162,13 @@ class TmuxSession:
         for terminal in list(self.terminals.values()):
             if terminal.facts.server != os.getpid() or not terminal.facts.ready:
                 self._finish_orphan(terminal)
+        await self._exchange_logins(*self.terminals.values())
         await self._end_left_behind(*self.terminals.values())
+
+    async def _exchange_logins(self, *terminals: AgentTerminal) -> None:
+        """Copy logins that were renewed."""
+        if found := [terminal.logins for terminal in terminals if terminal.logins is not None]:
+            await asyncio.to_thread(exchange_all, found)
 
     def _finish_orphan(self, terminal: AgentTerminal) -> None:
         """Finish the start or the input that was begun by a server which has ended."""
@@ -219,6 +226,7 @@ class TmuxSession:
             await asyncio.to_thread(end_groups, [terminal.pid])
         terminal.mark_ended("it was deleted")
         await self._end_left_behind(terminal)
+        await self._exchange_logins(terminal)
         self.terminals.pop(terminal.facts.id, None)
         self._panes.pop(terminal.pane_id, None)
         await asyncio.to_thread(shutil.rmtree, terminal.folder, ignore_errors=True)
@@ -264,6 +272,7 @@ class TmuxSession:
         for terminal in self.terminals.values():
             terminal.mark_ended("its session was ended")
         await self._end_left_behind(*self.terminals.values())
+        await self._exchange_logins(*self.terminals.values())
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
     async def disconnect(self) -> None:
