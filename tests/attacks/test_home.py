@@ -16,15 +16,50 @@ from tests.eventually import eventually
 from tests.sandbox.boxed import Boxed, boxed_terminals
 
 SECRET = "TOP-SECRET"
-WITH_SECRETS = """
-.npmrc .config/glab-cli/config.yml .m2/settings.xml .config/pip/pip.conf .pip/pip.conf .bash_history .zsh_history
-.config/rclone/rclone.conf .cache/huggingface/token .huggingface/token .netrc .pgpass .ssh/id_ed25519 .aws/credentials
-.config/gh/hosts.yml .config/hub .docker/config.json .kube/config .gnupg/secring.gpg .git-credentials .gitconfig
-.config/git/config .cargo/credentials.toml .gem/credentials .pypirc .terraform.d/credentials.tfrc.json .vault-token
-.config/quintet/worker.env .claude.json .claude/.credentials.json .gemini/oauth_creds.json .local/share/keyrings/login
-.local/share/opencode/auth.json .mozilla/firefox/a/logins.json .config/op/config .yarnrc.yml .gradle/gradle.properties
-.nuget/NuGet/NuGet.Config .config/sops/age/keys.txt .local/state/quintet/token .env notes/password.txt
-""".split()
+WITH_SECRETS = [
+    ".npmrc",
+    ".config/glab-cli/config.yml",
+    ".m2/settings.xml",
+    ".config/pip/pip.conf",
+    ".pip/pip.conf",
+    ".bash_history",
+    ".zsh_history",
+    ".config/rclone/rclone.conf",
+    ".cache/huggingface/token",
+    ".huggingface/token",
+    ".netrc",
+    ".pgpass",
+    ".ssh/id_ed25519",
+    ".aws/credentials",
+    ".config/gh/hosts.yml",
+    ".config/hub",
+    ".docker/config.json",
+    ".kube/config",
+    ".gnupg/secring.gpg",
+    ".git-credentials",
+    ".gitconfig",
+    ".config/git/config",
+    ".cargo/credentials.toml",
+    ".gem/credentials",
+    ".pypirc",
+    ".terraform.d/credentials.tfrc.json",
+    ".vault-token",
+    ".config/quintet/worker.env",
+    ".claude.json",
+    ".claude/.credentials.json",
+    ".gemini/oauth_creds.json",
+    ".local/share/keyrings/login",
+    ".local/share/opencode/auth.json",
+    ".mozilla/firefox/a/logins.json",
+    ".config/op/config",
+    ".yarnrc.yml",
+    ".gradle/gradle.properties",
+    ".nuget/NuGet/NuGet.Config",
+    ".config/sops/age/keys.txt",
+    ".local/state/quintet/token",
+    ".env",
+    "notes/password.txt",
+]
 
 
 @pytest.fixture

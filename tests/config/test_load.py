@@ -60,7 +60,8 @@ DEFAULTS = {
     "prompts_dir": "", "progress_seconds": 60.0, "workspace.mode": "tree", "workspace.base": "",
     "workspace.branch": "quintet/{slug}", "workspace.dir": "", "workspace.include": [], "workspace.setup": "",
     "workspace.with_changes": False, "sandbox.mode": "off", "sandbox.write": [], "sandbox.hide": [],
-    "sandbox.show": [], "sandbox.network": "keep", "queue.url": "", "queue.lease": 120.0, "queue.accounts": None,
+    "sandbox.show": [], "sandbox.env": [], "sandbox.network": "keep",
+    "queue.url": "", "queue.lease": 120.0, "queue.accounts": None,
     "queue.checkpoints": True, "queue.push_failed": False, "queue.max_tokens": 0, "queue.max_cost": 0.0,
 }  # fmt: skip
 VARIABLES = {
@@ -77,7 +78,7 @@ VARIABLES = {
     "REQUIRE_ACTIONS", "CLEANUP_ON_EXIT", "RESUME", "STATE_FILE", "MAX_TOKENS", "PRICES", "RECOVER_TERMINALS",
     "MAX_LIMIT_WAIT", "PROMPTS_DIR", "PERMISSIONS", "PROGRESS_SECONDS", "RED_FIRST", "VERIFY_FIRST", "END_STRAYS",
     "WORKSPACE", "WORKSPACE_BASE", "WORKSPACE_BRANCH", "WORKSPACE_DIR", "WORKSPACE_INCLUDE", "WORKSPACE_SETUP",
-    "WITH_CHANGES", "SANDBOX", "SANDBOX_WRITE", "SANDBOX_HIDE", "SANDBOX_SHOW", "SANDBOX_NETWORK",
+    "WITH_CHANGES", "SANDBOX", "SANDBOX_WRITE", "SANDBOX_HIDE", "SANDBOX_SHOW", "SANDBOX_ENV", "SANDBOX_NETWORK",
     "QUEUE", "QUEUE_LEASE", "QUEUE_ACCOUNTS", "QUEUE_CHECKPOINTS", "QUEUE_PUSH_FAILED", "QUEUE_MAX_TOKENS",
     "QUEUE_MAX_COST",
 }  # fmt: skip
@@ -119,6 +120,7 @@ SAMPLES = {
     "notifications.link": ("http://a", "http://b", "http://c"),
     "guard.mode": ("restore", "report", "off"), "guard.red_first": ("stop", "off", "warn"),
     "sandbox.mode": ("on", "off", "on"), "sandbox.network": ("none", "keep", "none"),
+    "sandbox.env": ("A_*", "B,C", ["D"]),
     "workspace.mode": ("worktree", "tree", "worktree"),
     "handoff.permissions": ("unattended", "ask", "unattended"),
     "post_processing.pull_request": ("draft", "ready", "draft"),

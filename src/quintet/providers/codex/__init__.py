@@ -12,7 +12,7 @@ CODEX: Final = Registration(
     has_commands=True,
     homes=("~/.codex",),
     home_variable="CODEX_HOME",
-    histories=("sessions", "archived_sessions", "log", "history.jsonl", "*.sqlite*", "tmp", ".tmp", "cache"),
+    histories=("sessions", "archived_sessions", "log", "history.jsonl", "*.sqlite*", "*tmp", "cache"),
     login_files=("~/.codex/auth.json",),
     variables=("OPENAI_*", "AZURE_OPENAI_*", "CODEX_*"),
 )
