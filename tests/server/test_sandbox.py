@@ -23,16 +23,17 @@ def boxed(rig: Rig) -> Boxed:
 def test_only_what_the_work_needs_can_be_written(boxed: Boxed) -> None:
     more = boxed.rig.root / "more"
     more.mkdir()
-    (boxed.home / ".cache").mkdir()
     allowed = (
         "echo 1 > made.txt",
         "git config user.name >/dev/null; git -c user.name=A -c user.email=a@b commit --allow-empty -qm one",
         "echo 1 > .tmp/agent-responses/answer.md",
         "echo 1 > /tmp/own && echo 1 > /var/tmp/own2 && test $TMPDIR = /tmp",
-        "echo 1 > ~/.cache/some",
+        "echo 1 > ~/.cache/some && echo 1 > ~/new.txt && echo 1 > ~/notes.txt",
         f"echo 1 > {more}/some",
     )
-    assert [said.split(":")[0] for said in boxed.run(*allowed, write=[str(more)])] == ["0"] * len(allowed)
+    assert [
+        said.split(":")[0] for said in boxed.run(*allowed, write=[str(more)], caches=str(boxed.rig.root / "caches"))
+    ] == ["0"] * len(allowed)
     assert (boxed.rig.wd / "made.txt").exists()
     assert (boxed.tmp / "agent-responses" / "answer.md").exists(), "the role's own folder is its .tmp"
     assert not Path("/tmp/own").exists()
@@ -40,19 +41,17 @@ def test_only_what_the_work_needs_can_be_written(boxed: Boxed) -> None:
     assert list(more.iterdir())
 
     refused = (
-        "echo 1 > ~/notes.txt",
-        "echo 1 > ~/new.txt",
-        "echo 1 > ~/.bashrc",
         f"echo 1 > {boxed.rig.root}/beside.txt && cat {boxed.rig.root}/beside.txt && false",
         "echo 1 > /etc/made-by-an-agent",
         "git config core.fsmonitor 'touch pwned'",
         "echo 1 > .git/hooks/pre-commit",
-        "rm -r ~/.ssh",
         "mount -o remount,rw /",
         "umount .tmp",
     )
     assert boxed.fails(*refused, session="u") == {}
-    assert (boxed.home / "notes.txt").read_text() == "the notes"
+    assert (boxed.home / "notes.txt").read_text() == "the notes", "it has written in a home of its own"
+    assert not (boxed.home / "new.txt").exists()
+    assert (boxed.rig.root / "caches" / ".cache" / "some").exists()
     assert not (boxed.rig.root / "beside.txt").exists()
 
 
@@ -79,7 +78,7 @@ def test_secrets_and_the_servers_own_files_cannot_be_seen(boxed: Boxed) -> None:
     real = boxed.rig.root / "real-home"
     boxed.home.rename(real)
     boxed.home.symlink_to(real)
-    linked = ("cat ~/.ssh/id_ed25519", f"cat {real}/.ssh/id_ed25519", f"echo 1 > {real}/new")
+    linked = ("cat ~/.ssh/id_ed25519", f"cat {real}/.ssh/id_ed25519")
     assert boxed.fails(*linked, session="v") == {}, "a home that is a link is the same"
 
 
