@@ -59,7 +59,11 @@ def test_no_file_is_pasted_in_place_of_the_prompt(boxed: Boxed) -> None:
 def test_the_folder_cannot_be_replaced(boxed: Boxed, command: str) -> None:
     """Findings 2 and 3: other ways to put something in the prompt's place."""
     order = command.format(folder=own_folder(boxed), home=boxed.home)
-    assert prompt_after(boxed, order) == "the next prompt"
+    terminal = boxed.terminal([[{"run": order}, {"reply": "ok"}], SAVED])
+    boxed.rig.send(terminal, "go")
+    boxed.rig.send(terminal, "the next prompt")  # an agent that has removed its own record may not get it
+    saved = boxed.rig.wd / "prompt.txt"
+    assert not saved.exists() or saved.read_text() == "the next prompt"
     assert (boxed.home / ".profile").read_text() == "the profile"
     assert not (boxed.home / "input").exists()
 

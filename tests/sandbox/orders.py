@@ -13,7 +13,7 @@ class Order(NamedTuple):
 
     what: str
     command: str
-    """with {project} for the user's checkout and {state} for Quintet's state directory; run.pid has the run's process"""
+    """with {project} for the user's checkout and {state} for Quintet's state folder; run.pid has the run's process"""
     answer: str
     """what the command prints"""
 
