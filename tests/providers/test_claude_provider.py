@@ -1,6 +1,7 @@
 """How Claude Code is started and what it asks at first."""
 
 import json
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

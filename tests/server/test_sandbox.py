@@ -1,6 +1,7 @@
 """A terminal in a sandbox of the real bubblewrap: what its program can read, write and end."""
 
 import os
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -164,3 +165,18 @@ def test_a_sandbox_that_makes_no_sense_is_refused(boxed: Boxed, monkeypatch: pyt
     check("control", tmp="/", write=["a\nb"])
     monkeypatch.setenv("PATH", str(boxed.home))
     check("bubblewrap is not installed", tmp=str(boxed.tmp))
+
+
+def test_a_terminal_that_continues_another_has_its_home(boxed: Boxed) -> None:
+    rig = boxed.rig
+    lost = boxed.terminal(["echo mine > ~/kept.txt; rm -rf ~/.local; ln -s / ~/.local", "cat ~/kept.txt"])
+    rig.ask(lost, "go")
+    os.kill(rig.pane_pid(lost), signal.SIGKILL)
+    rig.until(lost, "error")
+    params = {**rig.wish([[{"reply": "-"}], [{"run": "cat ~/kept.txt"}, {"reply": "{output}"}]]), "continues": lost}
+    body = {"env_vars": {"HOME": str(boxed.home)}, "sandbox": {"tmp": str(boxed.tmp)}}
+    answer = rig.http.post("/sessions/t/terminals", params=params, json=body)
+    assert answer.status_code == 201, answer.text
+    terminal = answer.json()["id"]
+    rig.until(terminal, "idle")
+    assert rig.ask(terminal, "go") == "mine"
