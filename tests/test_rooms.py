@@ -22,6 +22,7 @@ LEAVES = {
     "quintet.files",
     "quintet.git",
     "quintet.layout",
+    "quintet.own_programs",
     "quintet.processes",
     "quintet.program",
     "quintet.prose",

@@ -19,6 +19,7 @@ from quintet.loop.run.clock import Clock, RealClock
 from quintet.loop.run.connection import Connect
 from quintet.loop.run.driver import Driver
 from quintet.loop.run.plan import check_settings
+from quintet.own_programs import distrust
 from quintet.providers.registry import NOT_TRIED, untried_providers
 from quintet.providers.scripted import SCENARIO_VARIABLE, SCRIPTED
 from quintet.server.http.client import client_for
@@ -76,9 +77,15 @@ def prepare(settings: Settings) -> Settings:
 
     For whoever has to know the work tree before the run starts; for what is prepared already it does nothing more.
     """
+    distrust(settings.workspace.tree, settings.workspace.project, *_written(settings))
     check_settings(settings)
     refuse_without_sandbox(settings)
     return open_workspace(settings)
+
+
+def _written(settings: Settings) -> list[Path]:
+    """What agents may write to beside the work tree."""
+    return [settings.workspace.tree / Path(path).expanduser() for path in settings.sandbox_write]
 
 
 def execute(spec: RunSpec) -> Result:

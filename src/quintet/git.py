@@ -20,6 +20,7 @@ from typing import IO, Final
 from quintet import files
 from quintet.command import end_group, wait
 from quintet.errors import GitError
+from quintet.own_programs import find_program, trusted_environment
 
 SECONDS: Final = 30.0
 _LAST_SECONDS: Final = 10.0
@@ -94,8 +95,8 @@ def run(
     `feed` is its standard input, `to` a file for its output; `hooks` lets the repository's own hooks run; without
     `check` the caller looks at the exit code.
     """
-    words = ["git", *_OPTIONS, *(() if hooks else _NO_HOOKS), *arguments]
-    environment = {**_inherited(), **_FIXED, **(env or {})}
+    words = [find_program("git") or "git", *_OPTIONS, *(() if hooks else _NO_HOOKS), *arguments]
+    environment = {**_inherited(), **trusted_environment(), **_FIXED, **(env or {})}
     # files and not pipes: a process that a hook leaves behind would keep a pipe open
     with ExitStack() as stack:
         try:

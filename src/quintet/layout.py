@@ -1,5 +1,6 @@
 """Every file and folder name of a project and of its runs, spelled once."""
 
+import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,6 +67,12 @@ def user_state_folder() -> Path:
     """What Quintet keeps for this user outside of all projects."""
     state = os.environ.get("XDG_STATE_HOME", "")
     return (Path(state) if state.startswith("/") else Path.home() / ".local" / "state") / "quintet"
+
+
+def caches_folder(project: Path) -> Path:
+    """Where sandboxes keep the packages that programs in them download, for all runs of a project."""
+    name = hashlib.sha256(os.fsencode(os.path.realpath(project))).hexdigest()[:16]
+    return user_state_folder() / "caches" / name
 
 
 def worktrees_folder() -> Path:

@@ -11,7 +11,7 @@ from tests.e2e.project import FAIL_THEN_PASS
 from tests.e2e.rig import Cast, Rig, each_cli, rig
 from tests.e2e.test_loops import POST
 from tests.sandbox.need import need_bubblewrap
-from tests.sandbox.orders import FORGERY, LEFT_RUNNING, ORDERS
+from tests.sandbox.orders import AT_HOME, FORGERY, LEFT_RUNNING, ORDERS
 
 pytestmark = pytest.mark.e2e_all
 
@@ -19,18 +19,20 @@ NOTES = ".tmp/orders"
 """where the programmer writes down what its commands said: in the `.tmp` that is its own"""
 
 
-def ordered(project: Path) -> str:
+def ordered(run: Rig) -> str:
     """A shell script that carries out all orders, each with a file for what it said."""
     lines = [f"mkdir -p {NOTES}"]
-    for number, order in enumerate((*ORDERS, FORGERY, LEFT_RUNNING)):
-        command = order.command.format(project=project) if "{project}" in order.command else order.command
+    for number, order in enumerate((*ORDERS, AT_HOME, FORGERY, LEFT_RUNNING)):
+        command = order.command
+        for name, value in {"project": str(run.project), "state": f"{run.env['XDG_STATE_HOME']}/quintet"}.items():
+            command = command.replace(f"{{{name}}}", value)
         lines += [f"( {command} ) > {NOTES}/{number} 2>&1", f'echo "exit code $?" >> {NOTES}/{number}']
     return "\n".join(lines)
 
 
 def prepare_home(run: Rig) -> None:
     """Secrets to look for."""
-    for name in (".ssh/id_ed25519", ".gemini/login.json"):
+    for name in (".ssh/id_ed25519", ".gemini/login.json", "notes.txt"):
         path = run.home / name
         path.parent.mkdir(exist_ok=True)
         path.write_text("secret")
@@ -55,7 +57,7 @@ def test_orders_beyond_the_work_are_refused(cast: Cast) -> None:
     brain = RoleBrain({})
     with rig(cast, brain) as run:
         prepare_home(run)
-        first = Answer(PROGRAMMER_SUMMARY, before=(ordered(run.project), "echo 41 > answer.txt"))
+        first = Answer(PROGRAMMER_SUMMARY, before=(ordered(run), "echo 41 > answer.txt"))
         script: Script = {
             **FAIL_THEN_PASS,
             "programmer_summary.md": [first, *FAIL_THEN_PASS["programmer_summary.md"][1:]],
@@ -63,7 +65,7 @@ def test_orders_beyond_the_work_are_refused(cast: Cast) -> None:
         brain.script = script
         before = content(run.project)
         process = run.start(**POST, SANDBOX="on", WORKSPACE="worktree")
-        (run.home / "run.pid").write_text(str(process.pid))
+        (run.project / "run.pid").write_text(str(process.pid))
         code, said = run.finish(process)
         assert code == 0, said
 

@@ -154,8 +154,8 @@ def test_a_path_begins_at_the_project_and_a_missing_program_is_named(bin_folder:
 
 
 def record(folder: Path, *events: dict[str, object]) -> Path:
-    folder.mkdir(exist_ok=True)
     path = folder / RECORD
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(event) + "\n" for event in events) + '{"event":"session","id":"torn')
     return path
 

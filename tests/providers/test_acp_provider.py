@@ -10,6 +10,7 @@ from quintet.providers.acp.agents import ACP_AGENTS, GEMINI, OPENCODE, own_agent
 from quintet.providers.acp.host_settings import FILE, RECORD, HostSettings
 from quintet.providers.acp.provider import AcpProvider
 from quintet.providers.base import Login
+from quintet.providers.editor import OWN
 from quintet.providers.registry import find_provider, provider_of_terminal
 from quintet.providers.screen import Screen
 
@@ -47,6 +48,7 @@ def test_a_record_is_read_from_a_position(tmp_path: Path) -> None:
         {"event": "begin", "turn": 1},
         {"event": "end", "turn": 1, "reply": "one", "usage": {"input_tokens": 5, "output_tokens": 2}},
     ]
+    (tmp_path / OWN).mkdir(exist_ok=True)
     (tmp_path / RECORD).write_text("".join(json.dumps(event) + "\n" for event in events))
     first = PROVIDER.read_record(tmp_path, 0)
     assert first is not None
@@ -71,6 +73,7 @@ def test_a_record_is_read_from_a_position(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("loaded", "goes_on"), [([], False), ([False], False), ([True], True), ([True, False], False)])
 def test_whether_a_conversation_has_gone_on(loaded: list[bool], goes_on: bool, tmp_path: Path) -> None:
     told = [json.dumps({"event": "session", "id": "s", "loaded": one}) + "\n" for one in loaded]
+    (tmp_path / OWN).mkdir(exist_ok=True)
     (tmp_path / RECORD).write_text("".join(told))
     assert PROVIDER.has_continued(tmp_path) is goes_on
 

@@ -20,6 +20,7 @@ from quintet.providers.codex import actions as codex
 from quintet.providers.codex.launch import NOTES, Notes
 from quintet.providers.codex.provider import PROVIDER as CODEX
 from quintet.providers.codex.rollouts import mark
+from quintet.providers.editor import OWN
 from quintet.providers.scripted.provider import PROVIDER as SCRIPTED
 from quintet.providers.scripted.provider import RECORD
 
@@ -161,6 +162,7 @@ def terminal(tmp_path: Path) -> Path:
     """A terminal whose hooks name the recorded transcript."""
     shutil.copytree(RECORDS / "claude-2.1.325", tmp_path / "claude-2.1.325")
     shutil.copy(RECORDS / "claude-2.1.325.jsonl", tmp_path)
+    (tmp_path / OWN).mkdir()
     return tmp_path
 
 
@@ -263,6 +265,7 @@ def test_the_scripted_agents_record(tmp_path: Path) -> None:
         {"event": "end", "turn": 2},
     ]
     assert SCRIPTED.read_actions(tmp_path, 0) is None
+    (tmp_path / OWN).mkdir()
     (tmp_path / RECORD).write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert told(SCRIPTED.read_actions(tmp_path, 0)) == [("command", "make", 2), ("read", "a.md", None)]
 

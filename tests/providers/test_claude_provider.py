@@ -12,8 +12,16 @@ import pytest
 from quintet.errors import ServerError
 from quintet.providers import editor
 from quintet.providers.base import Dialog, Launch, LaunchPlan, TurnRecord
-from quintet.providers.claude_code.launch import HOOKS, HOOKS_FILE, INSTRUCTIONS_FILE, SETTINGS_FILE, settings
+from quintet.providers.claude_code.launch import (
+    HOOKS,
+    HOOKS_FILE,
+    INSTRUCTIONS_FILE,
+    SETTINGS_FILE,
+    find_conversation,
+    settings,
+)
 from quintet.providers.claude_code.provider import PROVIDER
+from quintet.providers.private_home import PrivateHome
 from quintet.providers.screen import Screen
 
 HELP_2_1_325 = """\
@@ -126,7 +134,7 @@ def test_a_missing_program_is_named(tmp_path: Path) -> None:
 
 def test_the_hooks_append_lines_to_the_record(tmp_path: Path) -> None:
     folder = tmp_path / 'it\'s a "folder"'
-    folder.mkdir()
+    (folder / editor.OWN).mkdir(parents=True)
     given_hooks = settings(folder / HOOKS_FILE, HOOKS, unattended=True)["hooks"]
     for event, more in (("UserPromptSubmit", {"prompt": "hello"}), ("Stop", {"last_assistant_message": "Done."})):
         command = given_hooks[event][0]["hooks"][0]["command"]
@@ -213,25 +221,19 @@ def test_a_first_line_is_never_a_command(message: str) -> None:
     assert PROVIDER.escape(message) == f" {message}"
 
 
-def test_in_a_sandbox_the_file_in_the_home_is_copied_to_its_own_folder(start: Start, tmp_path: Path) -> None:
-    own, copy = tmp_path / ".claude.json", tmp_path / ".claude" / ".claude.json"
-    assert "CLAUDE_CONFIG_DIR" not in start().env
-    assert start(sandboxed=True).env["CLAUDE_CONFIG_DIR"] == str(copy.parent), "also where there is none to copy"
-    own.write_text("{}")
-    start(sandboxed=True)
-    assert copy.read_text() == "{}"
-    copy.write_text('{"trusted": true}')
-    start(sandboxed=True)
-    assert copy.read_text() == '{"trusted": true}', "what was answered in a sandbox is kept"
-    own.write_text('{"account": 2}')
-    os.utime(own, (2e9, 2e9))
-    start(sandboxed=True)
-    assert copy.read_text() == '{"account": 2}', "until the user's own is newer"
-    assert own.read_text() == '{"account": 2}'
-
-
-def test_a_folder_of_the_users_choice_needs_no_copy(start: Start, tmp_path: Path) -> None:
-    (tmp_path / ".claude.json").write_text("{}")
-    plan = start(sandboxed=True, env={"CLAUDE_CONFIG_DIR": str(tmp_path / "mine")})
-    assert "CLAUDE_CONFIG_DIR" not in plan.env
-    assert not (tmp_path / ".claude").exists()
+def test_in_a_sandbox_only_a_transcript_in_its_own_home_is_read(start: Start, tmp_path: Path) -> None:
+    home = PrivateHome.make(tmp_path, Path("/home/u"))
+    assert home.outside("/home/u/.claude/a.jsonl") == home.folder / ".claude/a.jsonl"
+    for path in ("/etc/passwd", "/home/u/../v/a", "/home/user/a", "relative", ""):
+        assert home.outside(path) is None
+    assert "CLAUDE_CONFIG_DIR" not in start(home=home).env
+    (home.folder / "t.jsonl").touch()
+    (tmp_path / editor.OWN).mkdir()
+    for transcript, conversation in (
+        ("/home/u/t.jsonl", "s1"),
+        ("/etc/passwd", ""),
+        (str(home.folder / "t.jsonl"), ""),
+    ):
+        told = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "transcript_path": transcript}
+        (tmp_path / HOOKS_FILE).write_text(json.dumps(told) + "\n")
+        assert find_conversation(tmp_path, home) == conversation

@@ -15,6 +15,7 @@ from quintet.providers.base import RecordedFailure, TurnRecord
 from quintet.providers.claude_code.launch import HOOKS_FILE
 from quintet.providers.claude_code.provider import PROVIDER
 from quintet.providers.claude_code.record import Hooks, TranscriptTurn, read_hook, read_transcript
+from quintet.providers.editor import OWN
 from quintet.tokens import TokenCount, recorded_tokens
 
 
@@ -282,6 +283,7 @@ def test_what_was_read_before_is_not_changed_by_another_reading() -> None:
     ],
 )
 def test_a_prompt_that_somebody_types_after_ours_is_seen(tmp_path: Path, lines: tuple[bytes, ...], typed: bool) -> None:
+    (tmp_path / OWN).mkdir()
     (tmp_path / HOOKS_FILE).write_bytes(b"".join(line + b"\n" for line in lines))
     found = PROVIDER.read_record(tmp_path, 0)
     assert found

@@ -12,9 +12,10 @@ TEXT = "a\ttab, 'quotes', $HOME and `backticks`\n\tand no end of line"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "own").write_text('#!/bin/sh\necho "$@" > "$0.asked"\n')
-    (tmp_path / "own").chmod(0o755)
-    (tmp_path / editor.SCRIPT).write_text(editor.script(tmp_path, {"EDITOR": f"{tmp_path / 'own'} --wait"}))
+    (tmp_path / "mine").write_text('#!/bin/sh\necho "$@" > "$0.asked"\n')
+    (tmp_path / "mine").chmod(0o755)
+    (tmp_path / editor.OWN).mkdir()
+    (tmp_path / editor.SCRIPT).write_text(editor.script(tmp_path, {"EDITOR": f"{tmp_path / 'mine'} --wait"}))
     (tmp_path / editor.INPUT).write_text(TEXT)
     return tmp_path
 
@@ -36,7 +37,7 @@ def test_what_is_offered_is_handed_over_once(folder: Path) -> None:
         assert open_editor(folder) == TEXT
         assert editor.is_taken(folder)
         assert open_editor(folder) == "what was there"
-    assert (folder / "own.asked").read_text() == f"--wait {folder}/a prompt.md\n", "the user's own editor was opened"
+    assert (folder / "mine.asked").read_text() == f"--wait {folder}/a prompt.md\n", "the user's own editor was opened"
 
 
 def test_an_offer_that_is_withdrawn_is_the_last(folder: Path) -> None:

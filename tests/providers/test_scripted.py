@@ -12,10 +12,11 @@ import pytest
 from quintet.api.status import FailureKind, TerminalStatus
 from quintet.errors import ConfigError
 from quintet.providers.base import Launch, RecordedFailure, TurnRecord
+from quintet.providers.editor import OWN
 from quintet.providers.keyboard import Keyboard
 from quintet.providers.registry import find_provider, provider_names
 from quintet.providers.screen import Screen
-from quintet.providers.scripted.provider import PROVIDER
+from quintet.providers.scripted.provider import PROVIDER, RECORD
 from quintet.providers.scripted.response_file import response_path
 from quintet.providers.scripted.scenario import RoleScript, load_role_script
 from quintet.tokens import TokenCount
@@ -202,7 +203,8 @@ def test_a_draft_is_what_is_before_the_cursor(text: str, cursor: tuple[int, int]
 
 
 def test_half_a_line_of_a_record_is_not_read(tmp_path: Path) -> None:
-    record = tmp_path / "record.jsonl"
+    (tmp_path / OWN).mkdir()
+    record = tmp_path / RECORD
     assert PROVIDER.read_record(tmp_path, 0) is None
     record.write_text(json.dumps({"event": "begin"}) + '\n{"event": "en', encoding="utf-8")
     found = PROVIDER.read_record(tmp_path, 0)
@@ -216,16 +218,18 @@ BEGUN = b'{"event": "begin", "turn": 4}\n'
 
 @pytest.mark.parametrize("line", [b"", b"{", b"null", b"\xff", b"[" * 9000, b'{"event": []}', b'{"turn": "x"}'])
 def test_a_torn_or_foreign_line_of_its_record_changes_nothing(tmp_path: Path, line: bytes) -> None:
-    (tmp_path / "record.jsonl").write_bytes(BEGUN + line + b"\n")
+    (tmp_path / OWN).mkdir()
+    (tmp_path / RECORD).write_bytes(BEGUN + line + b"\n")
     assert PROVIDER.read_record(tmp_path, 0) == TurnRecord(ended=False)
-    (tmp_path / "record.jsonl").write_bytes(BEGUN + line)  # killed while it wrote
+    (tmp_path / RECORD).write_bytes(BEGUN + line)  # killed while it wrote
     launch = Launch("0a1b2c3d", "tester", "", tmp_path, tmp_path, {}, previous=tmp_path)
     assert PROVIDER.launch(launch).argv[-2:] == ("--after", "4")
 
 
 def test_the_end_of_a_turn_says_no_more_than_makes_sense(tmp_path: Path) -> None:
     end = {"event": "end", "reply": 3, "failed": {"kind": "odd", "resets_at": 1e300}, "usage": {"input_tokens": -1}}
-    (tmp_path / "record.jsonl").write_bytes(BEGUN + json.dumps(end).encode() + b"\n")
+    (tmp_path / OWN).mkdir()
+    (tmp_path / RECORD).write_bytes(BEGUN + json.dumps(end).encode() + b"\n")
     record = TurnRecord(True, "", RecordedFailure(FailureKind.OTHER, ""), TokenCount())
     assert PROVIDER.read_record(tmp_path, 0) == record
 

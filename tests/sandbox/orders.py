@@ -14,25 +14,29 @@ class Order(NamedTuple):
 
     what: str
     command: str
-    """with {project} for the user's checkout; ~/run.pid has the number of the run's process"""
+    """with {project} for the user's checkout and {state} for Quintet's state folder; run.pid has the run's process"""
     answer: str
     """what the command prints"""
 
 
 ORDERS: Final = (
-    Order("write into the home directory", "echo x > ~/order.txt", READ_ONLY),
-    Order("change a file of the home directory", "echo x >> ~/.bash_profile", READ_ONLY),
+    Order("read a file of the home directory", "cat ~/notes.txt", NOT_THERE),
     Order("read `~/.ssh/id_ed25519`", "cat ~/.ssh/id_ed25519", NOT_THERE),
     Order("read the login of another agent CLI", "cat ~/.gemini/login.json", NOT_THERE),
-    Order("end the run's process", "kill $(cat ~/run.pid)", "No such process"),
+    Order("end the run's process", "kill $(cat {project}/run.pid)", "No such process"),
     Order("edit the user's checkout from a worktree", "echo x > {project}/README.md", READ_ONLY),
     Order("change the hooks of the repository", "echo x > $(git rev-parse --git-path hooks)/post-commit", READ_ONLY),
     Order("change the settings of git", "git config core.pager 'touch x'", BUSY),
     Order("replace the repository", "mv .git .moved", BUSY),
     Order("read the token of the run's server", "cat .tmp/server.json", NOT_THERE),
-    Order("read the run's records", "ls $XDG_STATE_HOME/quintet/records", NOT_THERE),
-    Order("type into the terminal of another role", "tmux -S $XDG_STATE_HOME/quintet/s/x ls", NOT_THERE),
+    Order("read the run's records", "ls {state}/records", NOT_THERE),
+    Order("type into the terminal of another role", "tmux -S {state}/s/x ls", NOT_THERE),
     Order("install something into the system", "echo x > /usr/bin/order", READ_ONLY),
+)
+AT_HOME: Final = Order(
+    "write into the home directory, or change a file there",
+    "echo x > ~/order.txt; echo x >> ~/.bash_profile",
+    "it writes into a home of its own; the user's is as it was",
 )
 FORGERY: Final = Order(
     "overwrite the response file of another role",
@@ -50,7 +54,7 @@ def table() -> str:
     """All orders and what comes of them, as Markdown."""
     told = [
         *((order.what, order.command, f"refused: {order.answer}") for order in ORDERS),
-        *((order.what, order.command, order.answer) for order in (FORGERY, LEFT_RUNNING)),
+        *((order.what, order.command, order.answer) for order in (AT_HOME, FORGERY, LEFT_RUNNING)),
     ]
     lines = ["| a model orders the agent to | what the agent runs | what happens |", "|---|---|---|"]
     return "\n".join([*lines, *(f"| {what} | `{command}` | {happens} |" for what, command, happens in told)])

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from quintet.layout import user_state_folder
-from quintet.sandbox.mounts import Access, arrange
-from quintet.sandbox.places import SandboxPlaces, Wishes
+from quintet.sandbox.mounts import Access, Mount, arrange
+from quintet.sandbox.places import SandboxPlaces, Wishes, clear_mount_points
 from tests.guard.projects import git
 
 
@@ -19,8 +19,10 @@ class Machine:
         self.home, self.tree, self.scratch = root / "home", root / "project", root / "scratch"
         for folder in (self.home, self.tree, self.scratch):
             folder.mkdir()
-        self.wishes, self.homes, self.tmp = Wishes(), ("~/.codex",), root / "role"
-        self.tmp.mkdir()
+        self.wishes, self.tmp, self.private = Wishes(), root / "role", root / "private"
+        self.caches: Path | None = None
+        for folder in (self.tmp, self.private):
+            folder.mkdir()
         self.env: dict[str, str] = {"HOME": str(self.home)}
 
     def make(self, *names: str) -> None:
@@ -31,10 +33,13 @@ class Machine:
             path.write_text("x") if "." in path.name[1:] or name == ".netrc" else path.mkdir(exist_ok=True)
 
     def access(self) -> Mapping[Path, Access]:
+        return {mount.path: mount.access for mount in self.mounts() if not mount.source}
+
+    def mounts(self) -> list[Mount]:
         places = SandboxPlaces(
-            self.tree, self.scratch, self.tmp, self.homes, ("~/.claude", "~/.claude.json"), wishes=self.wishes
+            self.tree, self.scratch, self.tmp, self.private, (".cache/cli",), self.caches, wishes=self.wishes
         )
-        return {mount.path: mount.access for mount in arrange(places.mounts(self.env)) if not mount.source}
+        return arrange(places.mounts(self.env))
 
     def of(self, path: Path) -> Access:
         found = self.access()
@@ -53,13 +58,25 @@ def test_what_is_not_there_is_neither_hidden_nor_shown(machine: Machine) -> None
     assert missing == [machine.tree / ".git"], "nobody can make one"
 
 
-def test_secrets_are_hidden_homes_and_caches_written(machine: Machine) -> None:
-    machine.make(".ssh", ".netrc", ".codex", ".claude", ".claude.json", ".cache/pip", ".cache/mozilla", "work")
-    home = machine.home
-    hidden = (".ssh", ".netrc", ".claude", ".claude.json", ".cache/mozilla")
-    assert [name for name in hidden if machine.of(home / name) is not Access.HIDDEN] == []
-    assert {machine.of(home / name) for name in (".codex", ".cache", ".cache/pip")} == {Access.WRITE}
-    assert {machine.of(home), machine.of(home / "work"), machine.of(home / ".bashrc")} == {Access.READ}
+def test_the_home_is_another_folder_and_caches_are_shared(machine: Machine, tmp_path: Path) -> None:
+    machine.make(".ssh", ".netrc", ".codex", ".cache/pip", "work")
+    machine.caches = tmp_path / "caches"
+    shown = {mount.path: (mount.access, mount.source) for mount in machine.mounts()}
+    assert shown[machine.home] == (Access.WRITE, machine.private)
+    assert shown[machine.home / ".cache"] == (Access.WRITE, machine.caches / ".cache")
+    assert shown[machine.home / ".cache" / "cli"] == (Access.WRITE, machine.private / ".cache" / "cli")
+    assert not [path for path in shown if machine.home in path.parents and path.name in (".ssh", ".codex", "work")]
+
+
+def test_a_link_in_an_earlier_home_is_no_way_to_a_mount_point(machine: Machine, tmp_path: Path) -> None:
+    machine.make("data")
+    machine.wishes = Wishes(show=["~/data"])
+    (machine.private / "data").symlink_to(tmp_path)
+    clear_mount_points(machine.mounts())
+    assert not (machine.private / "data").is_symlink()
+    (machine.private / "other").symlink_to(tmp_path)
+    clear_mount_points(machine.mounts())
+    assert (machine.private / "other").is_symlink(), "what is in nobody's way stays"
 
 
 def test_the_state_of_quintet_is_hidden_but_not_a_tree_in_it(machine: Machine) -> None:
@@ -72,27 +89,22 @@ def test_the_state_of_quintet_is_hidden_but_not_a_tree_in_it(machine: Machine) -
 
 def test_links_are_followed_to_what_they_name(machine: Machine, tmp_path: Path) -> None:
     (tmp_path / "secrets").mkdir()
-    (machine.home / ".ssh").symlink_to(tmp_path / "secrets")
-    (machine.home / ".aws").symlink_to(tmp_path / "nowhere")
-    (machine.home / ".kube").symlink_to(machine.home / ".kube")
-    assert machine.of(tmp_path / "secrets") is Access.HIDDEN
-    assert machine.home / ".ssh" not in machine.access()
-    linked = tmp_path / "linked"
-    linked.symlink_to(machine.home)
-    machine.env["HOME"] = str(linked)
-    assert machine.of(tmp_path / "secrets") is Access.HIDDEN
+    (machine.home / "shown").symlink_to(tmp_path / "secrets")
+    (machine.home / "circle").symlink_to(machine.home / "circle")
+    machine.wishes = Wishes(show=["~/shown", "~/circle"])
+    assert machine.of(tmp_path / "secrets") is Access.READ
+    links = {mount.path: mount.source for mount in machine.mounts() if mount.access is Access.LINK}
+    assert links[machine.home / "shown"] == tmp_path / "secrets"
 
 
 def test_the_users_wishes_come_before_what_every_sandbox_has(machine: Machine) -> None:
-    machine.make(".ssh", ".ssh/known.hosts", ".aws", ".cache", "notes", "out")
+    machine.make("notes", "notes/public", "out")
     (machine.tree / "secret").mkdir()
-    machine.wishes = Wishes(
-        write=["~/out"], hide=["~/notes", "secret", "~/.cache"], show=["~/.ssh/known.hosts", "~/.aws"]
-    )
+    machine.wishes = Wishes(write=["~/out"], hide=["~/notes", "secret"], show=["~/notes/public"])
     home = machine.home
     assert machine.of(home / "out") is Access.WRITE
-    assert {machine.of(home / "notes"), machine.of(home / ".cache"), machine.of(home / ".ssh")} == {Access.HIDDEN}
-    assert {machine.of(home / ".ssh/known.hosts"), machine.of(home / ".aws")} == {Access.READ}
+    assert machine.of(home / "notes") is Access.HIDDEN
+    assert machine.of(home / "notes" / "public") is Access.READ
     assert machine.of(machine.tree / "secret") is Access.HIDDEN
 
 
@@ -112,19 +124,22 @@ def test_without_a_private_folder_the_repository_can_only_be_read(machine: Machi
     assert machine.of(machine.tree / "file") is Access.WRITE
 
 
-def test_the_folder_for_sockets_is_empty_but_can_be_used(machine: Machine, tmp_path: Path) -> None:
+def test_what_variables_name_outside_of_the_home_is_hidden(machine: Machine, tmp_path: Path) -> None:
     folder, agent = tmp_path / "run", tmp_path / "agent.sock"
     folder.mkdir()
     agent.write_text("")
+    machine.make(".config")
     machine.env |= {"XDG_RUNTIME_DIR": str(folder), "SSH_AUTH_SOCK": str(agent)}
-    assert machine.of(folder) is Access.FRESH
-    assert machine.of(agent) is Access.HIDDEN
+    machine.env["XDG_CONFIG_HOME"] = str(machine.home / ".config")
+    assert {machine.of(folder), machine.of(agent)} == {Access.HIDDEN}
+    assert machine.home / ".config" not in machine.access(), "in a home of its own nothing has to be hidden"
 
 
 def test_programs_below_the_folder_for_temporary_files_can_be_started(machine: Machine) -> None:
     with tempfile.TemporaryDirectory(dir="/tmp") as name:
         tools = Path(name)
         (tools / "agent" / "bin").mkdir(parents=True)
+        (tools / "agent" / "lib").mkdir()
         (tools / "plain").mkdir()
         machine.tree = tools / "project"
         (machine.tree / ".venv" / "bin").mkdir(parents=True)

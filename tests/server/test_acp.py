@@ -12,15 +12,11 @@ import httpx
 import psutil
 import pytest
 
-from quintet.api.models import Sandbox
 from quintet.processes import children_of, has_ended
 from quintet.providers.acp.host_settings import RECORD
 from quintet.providers.editor import INPUT
 from quintet.providers.registry import find_provider
-from quintet.sandbox.network.outlets import Outlets
-from quintet.server.state_folder import StateFolder
-from quintet.server.terminal.sandbox import sandbox_command
-from quintet.server.terminal.terminal_spec import TerminalSpec
+from quintet.server.terminal.agent_home import make_agent_home
 from tests.eventually import eventually
 from tests.sandbox.need import need_bubblewrap
 from tests.server.rig import Rig
@@ -291,16 +287,14 @@ def test_a_bad_definition_is_refused(agents: Agents) -> None:
 
 @pytest.mark.parametrize("name", ["gemini_cli", "copilot_cli"])
 def test_a_sandbox_shows_an_agent_its_own_folders_and_no_others(name: str, tmp_path: Path) -> None:
-    need_bubblewrap()
-    home = tmp_path / "home"
+    user = tmp_path / "user"
     for folder in (".gemini", ".copilot", ".qwen", ".codex"):
-        (home / folder).mkdir(parents=True)
+        (user / folder / "history").mkdir(parents=True)
+        (user / folder / "settings.json").write_text("{}")
     provider = find_provider(name)
     assert provider is not None
-    sandbox = Sandbox(tmp=str(tmp_path))
-    spec = TerminalSpec(provider, "tester", "", tmp_path, sandbox=sandbox)
-    words = sandbox_command(StateFolder(tmp_path / "q"), tmp_path / "folder", spec, {"HOME": str(home)}, Outlets())
-    own = str(home / provider.registration.homes[0].removeprefix("~/"))
-    assert words[words.index(own) - 1 : words.index(own) + 2] == ["--bind", own, own]
-    others = {str(home / folder) for folder in (".gemini", ".copilot", ".qwen", ".codex")} - {own}
-    assert {words[words.index(path) - 1] for path in others} == {"--tmpfs"}
+    made = make_agent_home(tmp_path, provider.registration, {"HOME": str(user)}, tmp_path, None)
+    own = provider.registration.homes[0].removeprefix("~/")
+    assert (made.folder / own / "settings.json").read_text() == "{}"
+    assert sorted(path.name for path in made.folder.iterdir() if path.name not in (".cache", ".gitconfig")) == [own]
+    assert (made.folder / own / "history").exists() is (name != "gemini_cli"), "histories are left out"

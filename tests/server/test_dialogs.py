@@ -93,7 +93,7 @@ def test_a_paste_that_gets_lost_is_no_success(rig: Rig, monkeypatch: pytest.Monk
     monkeypatch.setattr("quintet.server.terminal.input.TAKEN_SECONDS", 1.0)
     monkeypatch.setattr("quintet.server.terminal.input.DRAFT_SECONDS", 0.2)
 
-    async def lost(terminal: object) -> str:  # noqa: ARG001 - takes a paste's place, and changes the screen
+    async def lost(terminal: object, text: str) -> str:  # noqa: ARG001 - takes a paste's place, and changes the screen
         return "resize-window -t %0 -x 70 -y 20"
 
     monkeypatch.setattr("quintet.server.terminal.composer._paste_command", lost)

@@ -1,8 +1,8 @@
 """A terminal in a sandbox of the real bubblewrap: what its program can read, write and end."""
 
 import os
+import signal
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,51 +11,9 @@ import pytest
 
 from quintet.processes import has_ended
 from quintet.sandbox.private_git import make_private_git
-from tests.guard.projects import git
+from tests.sandbox.boxed import Boxed
 from tests.sandbox.need import need_bubblewrap
 from tests.server.rig import Rig
-
-
-class Boxed:
-    """A server, a home with secrets in it, and a project, whose terminals are in sandboxes."""
-
-    def __init__(self, rig: Rig) -> None:
-        self.rig = rig
-        self.home, self.tmp = rig.root / "home", rig.root / "role"
-        for folder in (self.home / ".ssh", self.home / ".codex", self.tmp / "agent-responses"):
-            folder.mkdir(parents=True)
-        (self.home / ".ssh" / "id_ed25519").write_text("the key")
-        (self.home / ".netrc").write_text("the password")
-        (self.home / ".codex" / "auth.json").write_text("the login")
-        (self.home / "notes.txt").write_text("the notes")
-        git(rig.wd, "init", "--quiet")
-
-    def terminal(self, turns: Sequence[Any], session: str = "t", **sandbox: Any) -> str:
-        """A terminal whose agent follows these turns."""
-        part = [
-            turn if isinstance(turn, list) else [{"run": turn}, {"reply": "{exit_code}: {output}"}] for turn in turns
-        ]
-        params = {**self.rig.wish(part), "session_name": session}
-        shown = [params["args"][1], *sandbox.pop("show", ())]
-        body = {"env_vars": {"HOME": str(self.home)}, "sandbox": {"tmp": str(self.tmp), "show": shown, **sandbox}}
-        answer = self.rig.http.post("/sessions", params=params, json=body)
-        assert answer.status_code == 201, answer.text
-        terminal = str(answer.json()["id"])
-        self.rig.until(terminal, "idle", "error")
-        return terminal
-
-    def run(self, *commands: str, **sandbox: Any) -> list[str]:
-        """What came of shell commands that an agent was told to run, each as `EXIT CODE: OUTPUT`."""
-        terminal = self.terminal(commands, **sandbox)
-        return [self.rig.ask(terminal, "go") for _ in commands]
-
-    def fails(self, *commands: str, **sandbox: Any) -> dict[str, str]:
-        """Of some commands those that have succeeded, with what they said."""
-        return {
-            command: said
-            for command, said in zip(commands, self.run(*commands, **sandbox), strict=True)
-            if said.startswith("0:")
-        }
 
 
 @pytest.fixture
@@ -67,18 +25,17 @@ def boxed(rig: Rig) -> Boxed:
 def test_only_what_the_work_needs_can_be_written(boxed: Boxed) -> None:
     more = boxed.rig.root / "more"
     more.mkdir()
-    (boxed.home / ".cache").mkdir()
     allowed = (
         "echo 1 > made.txt",
         "git config user.name >/dev/null; git -c user.name=A -c user.email=a@b commit --allow-empty -qm one",
         "echo 1 > .tmp/agent-responses/answer.md",
         "echo 1 > /tmp/own && echo 1 > /var/tmp/own2 && test $TMPDIR = /tmp",
-        "echo 1 > ~/.cache/some",
+        "echo 1 > ~/.cache/some && echo 1 > ~/new.txt && echo 1 > ~/notes.txt",
         f"echo 1 > {more}/some",
     )
     private = boxed.rig.root / "private"
     make_private_git(boxed.rig.wd, private)
-    done = boxed.run(*allowed, write=[str(more)], git=str(private))
+    done = boxed.run(*allowed, write=[str(more)], git=str(private), caches=str(boxed.rig.root / "caches"))
     assert [said.split(":")[0] for said in done] == ["0"] * len(allowed)
     assert (boxed.rig.wd / "made.txt").exists()
     assert (boxed.tmp / "agent-responses" / "answer.md").exists(), "the role's own folder is its .tmp"
@@ -87,19 +44,17 @@ def test_only_what_the_work_needs_can_be_written(boxed: Boxed) -> None:
     assert list(more.iterdir())
 
     refused = (
-        "echo 1 > ~/notes.txt",
-        "echo 1 > ~/new.txt",
-        "echo 1 > ~/.bashrc",
         f"echo 1 > {boxed.rig.root}/beside.txt && cat {boxed.rig.root}/beside.txt && false",
         "echo 1 > /etc/made-by-an-agent",
         "git config core.fsmonitor 'touch pwned'",
         "echo 1 > .git/hooks/pre-commit",
-        "rm -r ~/.ssh",
         "mount -o remount,rw /",
         "umount .tmp",
     )
     assert boxed.fails(*refused, session="u") == {}
-    assert (boxed.home / "notes.txt").read_text() == "the notes"
+    assert (boxed.home / "notes.txt").read_text() == "the notes", "it has written in a home of its own"
+    assert not (boxed.home / "new.txt").exists()
+    assert (boxed.rig.root / "caches" / ".cache" / "some").exists()
     assert not (boxed.rig.root / "beside.txt").exists()
 
 
@@ -126,7 +81,7 @@ def test_secrets_and_the_servers_own_files_cannot_be_seen(boxed: Boxed) -> None:
     real = boxed.rig.root / "real-home"
     boxed.home.rename(real)
     boxed.home.symlink_to(real)
-    linked = ("cat ~/.ssh/id_ed25519", f"cat {real}/.ssh/id_ed25519", f"echo 1 > {real}/new")
+    linked = ("cat ~/.ssh/id_ed25519", f"cat {real}/.ssh/id_ed25519")
     assert boxed.fails(*linked, session="v") == {}, "a home that is a link is the same"
 
 
@@ -212,3 +167,18 @@ def test_a_sandbox_that_makes_no_sense_is_refused(boxed: Boxed, monkeypatch: pyt
     check("control", tmp="/", write=["a\nb"])
     monkeypatch.setenv("PATH", str(boxed.home))
     check("bubblewrap is not installed", tmp=str(boxed.tmp))
+
+
+def test_a_terminal_that_continues_another_has_its_home(boxed: Boxed) -> None:
+    rig = boxed.rig
+    lost = boxed.terminal(["echo mine > ~/kept.txt; rm -rf ~/.local; ln -s / ~/.local", "cat ~/kept.txt"])
+    rig.ask(lost, "go")
+    os.kill(rig.pane_pid(lost), signal.SIGKILL)
+    rig.until(lost, "error")
+    params = {**rig.wish([[{"reply": "-"}], [{"run": "cat ~/kept.txt"}, {"reply": "{output}"}]]), "continues": lost}
+    body = {"env_vars": {"HOME": str(boxed.home)}, "sandbox": {"tmp": str(boxed.tmp)}}
+    answer = rig.http.post("/sessions/t/terminals", params=params, json=body)
+    assert answer.status_code == 201, answer.text
+    terminal = answer.json()["id"]
+    rig.until(terminal, "idle")
+    assert rig.ask(terminal, "go") == "mine"

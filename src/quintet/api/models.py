@@ -123,6 +123,8 @@ class Sandbox(BaseModel):
     write: list[str] = Field(default=[], description="what it may write to beside the working directory")
     hide: list[str] = Field(default=[], description="what it cannot see, beside the secrets")
     show: list[str] = Field(default=[], description="what it can read although it would be hidden")
+    env: list[str] = Field(default=[], description="variables that it gets beside the usual ones; `*`: any letters")
+    caches: str = Field(default="", description="where packages are kept for the programs of several terminals")
     network: Annotated[str, StringConstraints(pattern="^(keep|allow|none)$")] = Field(
         default="keep", description="all of the machine's network, only the hosts in `domains`, or none"
     )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from quintet.config.kinds import Choice, Counts, Globs, Paths, Prices, Seconds, WholeNumber
+from quintet.config.kinds import Choice, Counts, Globs, Paths, Prices, Seconds, VariableNames, WholeNumber
 from quintet.config.table import TABLE, Row, Settings
 from quintet.layout import STATE_FILE
 
@@ -34,6 +34,7 @@ _DEFAULTS: Final = {
 """what the table cannot say as a value"""
 _LIST: Final = '["tests/**", "check.sh"]'
 _PATHS: Final = '["~/.config/tool", "/srv/data"]'
+_NAMES: Final = '["BUILD_*", "CI_TOKEN"]'
 _COUNTS: Final = '{"claude-1": 2}'
 _PRICE: Final = '{"codex": {"input": 1.25, "cached": 0.125, "output": 10}}'
 
@@ -78,5 +79,7 @@ def describe_allowed(row: Row, mark: Mark = str) -> str:
             return f"a list such as {mark(_LIST)}; in a variable with commas or line ends between them"
         case Paths():
             return f"a list such as {mark(_PATHS)}; in a variable with commas or line ends between them"
+        case VariableNames():
+            return f"a list such as {mark(_NAMES)}; in a variable with commas or line ends between them"
         case _:
             return ""

@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Final, Protocol
 from urllib.parse import urlsplit
 
 from quintet.sandbox.network.rules import AllowList
@@ -16,6 +16,7 @@ from quintet.variables import VARIABLE_PATTERN, is_variable
 
 TRUE = ("1", "true", "yes", "on")
 FALSE = ("0", "false", "no", "off")
+_VARIABLE_NAMES: Final = "^[A-Za-z_*][A-Za-z0-9_*]*$"
 _GLOB = r"^(?![/~])(?!(?:.*/)?\.\.(?:/|$)).*[^./]"
 """what may be a path or a glob below a folder"""
 _MOST_MONEY = 1e12
@@ -398,6 +399,26 @@ class Domains(TextList):
         domains = super().read(raw)
         AllowList.parse(domains)
         return domains
+
+
+@dataclass(frozen=True)
+class VariableNames(TextList):
+    """Names of variables, or patterns of such names: a list, or a text with commas or line ends between them."""
+
+    word: ClassVar[str] = "NAMES"
+    allowed: str = "names of variables, as a list or with commas between them; * stands for any letters"
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {"type": "array", "items": {"type": "string", "pattern": _VARIABLE_NAMES}}
+
+    def read(self, raw: Any) -> tuple[str, ...]:
+        if isinstance(raw, str):
+            raw = [part.strip() for part in re.split(r"[,\n]", raw) if part.strip()]
+        names = super().read(raw)
+        if not all(re.search(_VARIABLE_NAMES, name) for name in names):
+            raise ValueError
+        return names
 
 
 def _matches_something(glob: str) -> bool:

@@ -22,6 +22,7 @@ from quintet.config.kinds import (
     Text,
     TextList,
     Url,
+    VariableNames,
     Variables,
     WholeNumber,
     Words,
@@ -343,14 +344,20 @@ class Settings:
         "sandbox.mode",
         Choice(("off", "on")),
         "off",
-        "on: the agents write only to their work tree and what belongs to them, and see no secrets; needs bubblewrap",
+        "on: agents see their work tree, programs and a home of their own, and write to nothing else; needs bubblewrap",
     )
     sandbox_write: tuple[str, ...] = _row(
         "sandbox.write", Paths(), (), "what agents in the sandbox may write to beside their work tree"
     )
-    sandbox_hide: tuple[str, ...] = _row("sandbox.hide", Paths(), (), "what they cannot see, beside keys and logins")
+    sandbox_hide: tuple[str, ...] = _row("sandbox.hide", Paths(), (), "what they cannot see of what the sandbox shows")
     sandbox_show: tuple[str, ...] = _row(
-        "sandbox.show", Paths(), (), "what they can read although the sandbox would hide it"
+        "sandbox.show", Paths(), (), "what they can read beside their work tree and programs, for instance in your home"
+    )
+    sandbox_env: tuple[str, ...] = _row(
+        "sandbox.env",
+        VariableNames(),
+        (),
+        "variables that agents in the sandbox get beside locale, proxies and their models' keys, as `BUILD_*`",
     )
     sandbox_network: str = _row(
         "sandbox.network",

@@ -11,6 +11,7 @@ from typing import ClassVar, NamedTuple
 
 from quintet.actions import TurnActions
 from quintet.api.status import FailureKind, TerminalStatus
+from quintet.providers.private_home import PrivateHome
 from quintet.providers.registration import Registration
 from quintet.providers.screen import Screen
 from quintet.tokens import TokenCount
@@ -57,8 +58,8 @@ class Launch:
     """the private folder of a lost terminal, whose conversation goes on where the program can do that"""
     asks: bool = False
     """whether the agent shall ask before it acts; else it runs unattended"""
-    sandboxed: bool = False
-    """whether it can write to nothing in the user's home but its own folders"""
+    home: PrivateHome | None = None
+    """the home that the program has in a sandbox; None: that of the user"""
     before: tuple[str, ...] = ()
     """the words of a sandbox that the program is tried in"""
 
@@ -74,6 +75,10 @@ class LaunchPlan:
     """files to write into the terminal's folder before the start, by relative path"""
     continues: bool = False
     """whether the lost terminal's conversation goes on"""
+    programs: tuple[str, ...] = ()
+    """programs and scripts that it starts by their paths: a sandbox shows them, with their installations"""
+    reads: tuple[str, ...] = ()
+    """other files that it reads: a sandbox shows them"""
 
 
 @dataclass(frozen=True)
@@ -153,6 +158,10 @@ class Provider(ABC):
         """Where its program is on this machine; None where it is not installed, or is part of Quintet."""
         name = self.registration.program
         return shutil.which(name, path=env.get("PATH")) if name else None
+
+    def variables(self, env: Mapping[str, str]) -> tuple[str, ...]:
+        """The variables for its model and its own settings, which it gets in a sandbox too; `*` is any letters."""
+        return self.registration.variables_in(env)
 
     @abstractmethod
     def launch(self, launch: Launch) -> LaunchPlan:

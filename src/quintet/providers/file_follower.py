@@ -1,19 +1,35 @@
 """Following a file that another program appends to: each line is read once, however long the file has become."""
 
 import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
+from quintet import files
+
 CHUNK: Final = 1 << 20
+LONGEST_LINE: Final = 64 << 20
+LARGEST_FILE: Final = 1 << 30
+"""bytes; what has more is no record, and nobody reads on"""
 State = TypeVar("State")
 
 
 class Follower(Generic[State]):
-    """A fold over the lines of a growing file. A torn line waits for its end; a file that was cut is read again."""
+    """A fold over the lines of a growing file. A torn line waits for its end; a file that was cut is read again.
 
-    def __init__(self, path: Path, begin: State, fold: Callable[[State, int, bytes], State], since: int = 0) -> None:
-        self.path = path
+    The agent can write to the file: only a regular file is read, and below `below` none behind a link.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        begin: State,
+        fold: Callable[[State, int, bytes], State],
+        since: int = 0,
+        below: Path | None = None,
+    ) -> None:
+        self.path, self.below = path, below
         self.since = since
         """the position of the first line that counts"""
         self._begin, self._fold = begin, fold
@@ -28,12 +44,14 @@ class Follower(Generic[State]):
     def read(self) -> State:
         """Take in what is new."""
         try:
-            with self.path.open("rb") as file:
+            with files.reading(self.path, self.below) as file:
                 found = os.fstat(file.fileno())
                 if self._file != (found.st_dev, found.st_ino) or found.st_size < self._start + self._held:
                     self._restart((found.st_dev, found.st_ino))
+                if found.st_size > LARGEST_FILE:
+                    return self._state
                 file.seek(self._start + self._held)
-                while chunk := file.read(CHUNK):
+                while self._held < LONGEST_LINE and (chunk := file.read(CHUNK)):
                     self._take(chunk)
         except OSError:
             pass  # not there yet, or gone: what was read still stands
@@ -52,8 +70,9 @@ class Follower(Generic[State]):
 
 
 def size_of(path: Path) -> int:
-    """How long a file is; 0 where there is none."""
+    """How long a regular file is; 0 where there is none."""
     try:
-        return path.stat().st_size
+        found = path.lstat()
     except OSError:
         return 0
+    return found.st_size if stat.S_ISREG(found.st_mode) else 0

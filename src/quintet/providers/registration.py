@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -46,7 +47,15 @@ class Registration:
     home_variable: str = ""
     """the variable that names another folder in place of the first one"""
     own_files: tuple[str, ...] = ()
-    """files of its own beside them; in a sandbox it can only read those"""
+    """files of its own beside them; with a `home_variable` they are in the folder that it names"""
+    histories: tuple[str, ...] = ()
+    """what in its folders is large and not needed for a new conversation: the private copy is made without it"""
+    login_files: tuple[str, ...] = ()
+    """files that are there after a login"""
+    variables: tuple[str, ...] = ()
+    """variables for its model and its own settings; `*` stands for any letters"""
+    shared_keys: tuple[str, ...] = ()
+    """of those that stand for a login, keys that open more than its model: passed on if there is no other"""
 
     endpoints: tuple[str, ...] = ()
     """the hosts of its models and its login, for an allow-list; empty where nobody has looked"""
@@ -65,6 +74,11 @@ class Registration:
         named = env.get(self.home_variable, "")
         homes = (named, *self.homes[1:]) if named else self.homes
         return tuple(by_variables(home, env) for home in homes)
+
+    def variables_in(self, env: Mapping[str, str]) -> tuple[str, ...]:
+        """Its variables, as this environment has them."""
+        has_own = any(fnmatchcase(name, one) for one in self.variables for name in env if env[name])
+        return self.variables if has_own else (*self.variables, *self.shared_keys)
 
 
 def _host_of(url: str) -> str:

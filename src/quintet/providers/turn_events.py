@@ -3,10 +3,12 @@
 The scripted agent writes one, and the host of agents that speak the Agent Client Protocol.
 """
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from quintet import files
 from quintet.actions import ActionKind, TurnActions, action, bounded
 from quintet.api.status import FailureKind
 from quintet.providers.base import RecordedFailure, TurnRecord
@@ -14,14 +16,22 @@ from quintet.providers.json_lines import as_object, json_object, text_in
 from quintet.providers.reset_times import LATEST
 from quintet.tokens import TokenCount, recorded_tokens
 
+MOST_BYTES: Final = 64 << 20
+"""that are read of a record; what has more is none"""
+
 
 def read_events(record: Path, since: int = 0) -> Iterator[dict[str, Any]]:
-    """The whole lines of a record after a position; none where there is no record."""
+    """The whole lines of a record after a position; none where there is no record.
+
+    The agent can write to the folder that the record is in: no link there is followed, and only a file is read.
+    """
     try:
-        with record.open("rb") as file:
+        with files.reading(record, record.parent.parent) as file:
+            if os.fstat(file.fileno()).st_size - since > MOST_BYTES:
+                return
             file.seek(since)
             yield from (json_object(line) for line in file if line.endswith(b"\n"))
-    except FileNotFoundError:
+    except OSError:
         return
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from quintet.errors import SandboxError
+from quintet.own_programs import find_program
 from quintet.sandbox.mounts import Access, Mount, bwrap_arguments
 
 PROGRAM: Final = "bwrap"
@@ -47,7 +48,7 @@ def find_bubblewrap() -> Bubblewrap:
     """The bubblewrap of this machine, tried out; SandboxError says what is missing and how to get it."""
     if not sys.platform.startswith("linux"):
         raise SandboxError("it needs Linux", "leave SANDBOX off, or run Quintet in a container or virtual machine")
-    program = shutil.which(PROGRAM)
+    program = find_program(PROGRAM)
     if program is None:
         found = next((how for name, how in _INSTALL.items() if shutil.which(name)), "install bubblewrap")
         raise SandboxError(f"bubblewrap is not installed: {PROGRAM} is not on the PATH", found)

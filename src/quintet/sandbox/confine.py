@@ -9,7 +9,8 @@ from quintet import files
 from quintet.sandbox.bubblewrap import find_bubblewrap
 from quintet.sandbox.mounts import Access, Mount, bwrap_arguments
 from quintet.sandbox.network.outlets import KEEP, Outlet, network_mounts
-from quintet.sandbox.places import SandboxPlaces, real
+from quintet.sandbox.places import SandboxPlaces, clear_mount_points
+from quintet.sandbox.toolchains import real
 
 _MOST_PINS: Final = 200
 """mounts for protected files: bubblewrap takes longer for each of them than for the one before"""
@@ -28,13 +29,9 @@ def confine(
     bubblewrap = find_bubblewrap()
     files.make_folder(places.scratch)
     mounts = [*network_mounts(network), *places.mounts(env), *pins, *(outlet.mounts if outlet else ())]
+    clear_mount_points(mounts)
     arguments = bwrap_arguments(mounts, cwd, network=network == KEEP, is_root=os.getuid() == 0)
     return [bubblewrap.program, *bubblewrap.flags, *arguments, "--", *(outlet.command if outlet else ())]
-
-
-def environment_inside(env: Mapping[str, str]) -> dict[str, str]:
-    """The variables that a program in a sandbox gets of those outside."""
-    return {name: value for name, value in env.items() if name != "QUINTET_TOKEN"}
 
 
 def pin(tree: Path, folders: Iterable[str], single_files: Iterable[str]) -> list[Mount]:

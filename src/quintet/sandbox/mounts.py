@@ -23,6 +23,8 @@ class Access(Enum):
     """it looks empty"""
     FRESH = auto()
     """it is empty at the start, and what is written to it is gone in the end"""
+    LINK = auto()
+    """a symbolic link; its source is what the link says"""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,11 @@ def arrange(wanted: Iterable[Mount]) -> list[Mount]:
     for path in sorted(by_path, key=lambda path: path.parts):
         mount = by_path[path]
         around = next(made[parent] for parent in path.parents if parent in made)
-        if mount.access is not around.access or mount.source or around.source or mount.pinned:
+        if mount.access is Access.LINK:
+            # in what is shown as it is, the link is there already
+            if around.source or around.access in (Access.HIDDEN, Access.FRESH):
+                made[path] = mount
+        elif mount.access is not around.access or mount.source or around.source or mount.pinned:
             made[path] = mount
     return [mount for mount in made.values() if mount.path != ROOT]
 
@@ -78,6 +84,8 @@ def _words(mount: Mount) -> Sequence[str]:
         case Access.WRITE:
             is_device = mount.path.is_relative_to("/dev")
             return ("--dev-bind" if is_device else "--bind", source, path)
+        case Access.LINK:
+            return ("--symlink", source, path)
         case Access.HIDDEN if mount.is_file:
             return ("--ro-bind", "/dev/null", path)
         case _:

@@ -1,43 +1,40 @@
-"""Which paths of a machine a sandbox lets its program write to, and which it hides."""
+"""What a sandbox shows of a machine: the work tree, programs with what they need, and a home of the program's own.
+
+Everything else in the home of the user, and in the folders for temporary files, cannot be seen.
+"""
 
 import os
+import pwd
+import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from quintet import files
 from quintet.layout import TMP, user_state_folder
-from quintet.sandbox.mounts import TEMPORARY, Access, Mount
+from quintet.sandbox.mounts import TEMPORARY, Access, Mount, arrange
 from quintet.sandbox.private_git import git_mounts
+from quintet.sandbox.toolchains import Toolchains, real
 
-SECRETS: Final = (
-    *("~/.ssh", "~/.aws", "~/.gnupg", "~/.config/gh", "~/.netrc", "~/.docker", "~/.kube", "~/.azure"),
-    *("~/.config/gcloud", "~/.config/hub", "~/.config/op", "~/.git-credentials", "~/.config/git/credentials"),
-    *("~/.pypirc", "~/.pgpass", "~/.my.cnf", "~/.vault-token", "~/.terraform.d", "~/.password-store"),
-    *("~/.local/share/keyrings", "~/.kde/share/apps/kwallet", "~/.local/share/kwalletd", "~/.Xauthority"),
-    *("~/.cargo/credentials.toml", "~/.cargo/credentials", "~/.gem/credentials"),
-)
-BROWSERS: Final = (
-    *("~/.mozilla", "~/.config/google-chrome", "~/.config/chromium", "~/.config/BraveSoftware"),
-    *("~/.config/microsoft-edge", "~/.config/vivaldi", "~/.config/opera", "~/.thunderbird"),
-    *("~/.cache/mozilla", "~/.cache/google-chrome", "~/.cache/chromium", "~/.cache/BraveSoftware"),
-    *("~/snap/firefox", "~/snap/chromium", "~/.var/app"),
-)
-OTHER_AGENTS: Final = ("~/.aider", "~/.config/github-copilot", "~/.continue", "~/.codeium")
-"""the folders of agent CLIs that Quintet does not drive"""
 WAYS_OUT: Final = (
     *("/run/docker.sock", "/run/podman", "/run/containerd", "/run/dbus", "/run/systemd/private"),
     *("/run/screen", "/run/tmux", "/run/user"),
 )
 """sockets of services that would start a program outside for whoever asks"""
-CACHES: Final = (
-    *("~/.cache", "~/.npm", "~/.local/share/pnpm", "~/.yarn", "~/.bun/install/cache", "~/.deno"),
-    *("~/.cargo/registry", "~/.cargo/git", "~/go/pkg", "~/.gradle", "~/.m2/repository", "~/.ivy2", "~/.sbt"),
-    *("~/.nuget", "~/.gem", "~/.bundle", "~/.pub-cache", "~/.conan2", "~/.julia"),
+_HIDDEN_BY_NAME: Final = (
+    *("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "SSH_AUTH_SOCK"),
+    *("KUBECONFIG", "DOCKER_CONFIG", "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE", "AZURE_CONFIG_DIR"),
+    *("CLOUDSDK_CONFIG", "GNUPGHOME", "NETRC", "PGPASSFILE", "NPM_CONFIG_USERCONFIG", "PIP_CONFIG_FILE", "BOTO_CONFIG"),
 )
-_CACHE_VARIABLES: Final = ("XDG_CACHE_HOME", "npm_config_cache", "PIP_CACHE_DIR", "UV_CACHE_DIR", "GOMODCACHE")
-_BIN: Final = ("bin", ".bin", "sbin")
+"""variables by which a user keeps settings and logins outside of the home"""
+CACHES: Final = (
+    *(".cache", ".npm", ".yarn", ".local/share/pnpm/store", ".cargo/registry", ".cargo/git", "go/pkg", ".gradle"),
+    *(".m2/repository", ".ivy2", ".sbt", ".nuget", ".bundle", ".pub-cache", ".conan2"),
+)
+"""where programs in a home keep packages"""
 _TEMPORARY: Final = (TEMPORARY, Path("/var/tmp"))  # noqa: S108 - the names inside
 
 
@@ -60,12 +57,18 @@ class SandboxPlaces:
     """the program's own folder for temporary files"""
     tmp: Path | None = None
     """what the program has as `.tmp` in the work tree"""
-    homes: Sequence[str] = ()
-    """what the program writes to by itself"""
-    foreign: Sequence[str] = ()
-    """what belongs to other programs and is none of its business"""
+    home: Path | None = None
+    """what the program has as its home; None: an empty folder that is gone in the end"""
+    private: Sequence[str] = ()
+    """folders in the home, as paths in it, that are no part of the caches"""
+    caches: Path | None = None
+    """where packages are kept for the programs of several sandboxes"""
+    programs: Sequence[str] = ()
+    """programs and scripts to be shown beside those on the PATH"""
+    read: Sequence[Path] = ()
+    """folders of ours to read"""
     own: Sequence[Path] = ()
-    """more folders of ours to write to"""
+    """folders of ours to write to"""
     wishes: Wishes = Wishes()
     git: Path | None = None
     """the private git folder that `make_private_git` has made; without one the repository can only be read"""
@@ -73,46 +76,97 @@ class SandboxPlaces:
     def mounts(self, env: Mapping[str, str]) -> list[Mount]:
         """All mounts; of two for one path the later one counts."""
         home = Path(env.get("HOME") or Path.home())
-        caches = (*CACHES, *(env[name] for name in _CACHE_VARIABLES if env.get(name, "").startswith("/")))
-        hidden = (*SECRETS, *BROWSERS, *OTHER_AGENTS, *WAYS_OUT, env.get("SSH_AUTH_SOCK", ""), *self.foreign)
+        tools = self._tools(env, home)
+        elsewhere = (real(Path(env[name])) for name in _HIDDEN_BY_NAME if env.get(name, "").startswith("/"))
+        hidden = [*map(Path, WAYS_OUT), *(path for path in elsewhere if real(home) not in path.parents)]
+        hide = [*hidden, user_state_folder(), *_expand(self.wishes.hide, home, self.tree)]
+        show = [tools.follow(path) for path in _expand(self.wishes.show, home, self.tree)]
+        write = [tools.follow(path) for path in _expand(self.wishes.write, home, self.tree)]
+        tree = real(self.tree)
         return [
-            *_mounts(["~"], Access.READ, home, self.tree),  # where it is in the folder for temporary files
-            *_mounts(_program_folders(env, real(self.tree)), Access.READ, home, self.tree),
-            *_mounts(caches, Access.WRITE, home, self.tree),
-            *_mounts(hidden, Access.HIDDEN, home, self.tree),
-            *_mounts([env.get("XDG_RUNTIME_DIR", "")], Access.FRESH, home, self.tree),
-            *_mounts([str(user_state_folder())], Access.HIDDEN, home, self.tree),
+            *self._home_mounts(real(home)),
             *(Mount(real(path), Access.WRITE, real(self.scratch)) for path in _TEMPORARY if path.is_dir()),
-            *_mounts(self.homes, Access.WRITE, home, self.tree),
-            *_mounts(self.wishes.hide, Access.HIDDEN, home, self.tree),
-            *_mounts(self.wishes.show, Access.READ, home, self.tree),
-            *_mounts(self.wishes.write, Access.WRITE, home, self.tree),
+            *_mounts(map(real, hide), Access.HIDDEN),
+            *_mounts(tools.shown, Access.READ),
+            *self._cache_mounts(real(home), tools),
+            *_mounts(show, Access.READ),
+            *_mounts(write, Access.WRITE),
+            *(Mount(link.path, Access.LINK, Path(link.target)) for link in tools.links.values()),
             *git_mounts(self.tree, self.git),
-            Mount(real(self.tree), Access.WRITE),
+            Mount(tree, Access.WRITE),
+            *(Mount(real(path), Access.READ) for path in self.read),
             *(Mount(real(path), Access.WRITE) for path in self.own),
-            *([Mount(real(self.tree) / TMP, Access.WRITE, real(self.tmp))] if self.tmp else []),
+            *([Mount(tree / TMP, Access.WRITE, real(self.tmp))] if self.tmp else []),
+            # agents must not change what Quintet itself is run from
+            *(Mount(path, Access.READ) for path in (real(Path(sys.prefix)),) if tree in path.parents),
         ]
 
+    def _tools(self, env: Mapping[str, str], home: Path) -> Toolchains:
+        """What programs need, ours among them."""
+        tools = Toolchains(tuple(dict.fromkeys((*_homes(home), *map(real, _TEMPORARY)))), real(self.tree))
+        for path in (Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[2]):
+            tools.show(tools.follow(path))
+        tools.add_path(env)
+        for path in map(Path, self.programs):
+            tools.add_program(path)
+        return tools
 
-def real(path: Path) -> Path:
-    """A path without links in it."""
-    return Path(os.path.realpath(path))  # unlike resolve(), no RuntimeError where links go in a circle
+    def _home_mounts(self, home: Path) -> Iterator[Mount]:
+        for other in _homes(home)[1:]:
+            yield Mount(other, Access.HIDDEN)
+        if home.is_dir() and home != home.parent:
+            yield Mount(home, Access.WRITE, real(self.home)) if self.home else Mount(home, Access.FRESH)
+
+    def _cache_mounts(self, home: Path, tools: Toolchains) -> Iterator[Mount]:
+        for name in CACHES if self.caches and home.is_dir() else ():
+            path = home / name
+            if self.caches and not any(up in tools.shown for up in (path, *path.parents)):
+                files.make_folder(self.caches)
+                files.make_folder(self.caches / name, self.caches)
+                yield Mount(path, Access.WRITE, real(self.caches) / name)
+        for name in self.private if self.home else ():
+            if self.home and any(name.startswith(f"{cache}/") for cache in CACHES):
+                yield Mount(home / name, Access.WRITE, real(self.home) / name)
 
 
-def _program_folders(env: Mapping[str, str], tree: Path) -> list[str]:
-    """List the folders with programs, Quintet's own and those on the PATH, that the sandbox's `/tmp` would cover."""
-    covered = [real(place) for place in _TEMPORARY]
-    own = (Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[2])
-    on_path = (real(Path(entry)) for entry in env.get("PATH", "").split(os.pathsep) if entry.startswith("/"))
-    # with the libraries of its programs, which are beside `bin`
-    around = (entry.parent if entry.name in _BIN and entry.parent not in covered else entry for entry in on_path)
-    folders = [path for path in map(real, (*own, *around)) if any(place in path.parents for place in covered)]
-    return [str(path) for path in folders if tree not in (path, *path.parents)]  # the tree's own stay writable
+def clear_mount_points(wanted: Iterable[Mount]) -> None:
+    """Remove links from the ways to mount points in folders that earlier agents could write to.
+
+    Bubblewrap would follow them, and make the mount point somewhere else.
+    """
+    mounts = arrange(wanted)
+    by_path = {mount.path: mount for mount in mounts}
+    for mount in mounts:
+        around = next((by_path[up] for up in mount.path.parents if up in by_path), None)
+        if around is None or around.access is not Access.WRITE or around.source is None:
+            continue
+        names = mount.path.relative_to(around.path).parts
+        for depth in range(1, len(names) + 1):
+            _remove_link(around.source.joinpath(*names[:depth]), around.source)
 
 
-def _mounts(paths: Iterable[str], access: Access, home: Path, tree: Path) -> Iterator[Mount]:
-    """Mounts for those paths that exist."""
+def _remove_link(path: Path, below: Path) -> None:
+    with suppress(OSError):
+        found = files.look(path, below)
+        if found is not None and stat.S_ISLNK(found.st_mode):
+            files.remove(path, below)
+
+
+def _homes(home: Path) -> list[Path]:
+    """The home, and that of the user database where it is another one."""
+    found = [real(home)]
+    with suppress(KeyError):
+        found.append(real(Path(pwd.getpwuid(os.getuid()).pw_dir)))
+    return [path for path in dict.fromkeys(found) if path != path.parent and path.is_dir()]
+
+
+def _expand(paths: Iterable[str], home: Path, tree: Path) -> Iterator[Path]:
     for text in filter(None, paths):
-        path = real(home / text[2:] if text.startswith("~/") else home if text == "~" else tree / text)
+        yield home / text[2:] if text.startswith("~/") else home if text == "~" else tree / text
+
+
+def _mounts(paths: Iterable[Path], access: Access) -> Iterator[Mount]:
+    """Mounts for those paths that exist."""
+    for path in paths:
         if os.path.exists(path) and path != path.parent:  # noqa: PTH110 - Path.exists() raises where it may not look
             yield Mount(path, access, is_file=not path.is_dir())

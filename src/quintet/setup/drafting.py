@@ -31,7 +31,6 @@ from quintet.loop.run.confined import ConfinedCommands
 from quintet.loop.run.terminals import own_agent
 from quintet.program import program
 from quintet.prose import plural
-from quintet.providers.registry import REGISTERED
 from quintet.roles import ANALYST
 from quintet.server.http.embedded import EmbeddedServer
 from quintet.setup.sandboxing import agent_sandbox, refuse_without_sandbox
@@ -104,8 +103,7 @@ class _Drafting:
 
     def _try_check(self, check: Check) -> command.Outcome:
         """Run a check as a run would, with no agent's logins: nobody has read it yet."""
-        foreign = [path for agent in REGISTERED.values() for path in (*agent.homes, *agent.own_files)]
-        commands = ConfinedCommands(self.settings, self.settings.wd, self.place / "checks", foreign)
+        commands = ConfinedCommands(self.settings, self.settings.wd, self.place / "checks")
         return commands.run(check.command, CHECK_SECONDS, self.signals.deferred)
 
     def _ask(self, wish: str) -> str:

@@ -13,7 +13,7 @@ from quintet.config import Agent, Settings
 from quintet.errors import ConfigError, ServerError
 from quintet.layout import user_state_folder
 from quintet.loop.run.terminals import ASK
-from quintet.providers.base import Launch, Login, Provider, StartRefused
+from quintet.providers.base import Launch, LaunchPlan, Login, Provider, StartRefused
 from quintet.providers.programs import version_of
 from quintet.providers.registry import NOT_TRIED, REGISTERED
 from quintet.providers.scripted import SCENARIO_VARIABLE
@@ -22,8 +22,9 @@ from quintet.roles import ROLES
 from quintet.sandbox.network.outlets import Outlets
 from quintet.server.refusals import BadRequest
 from quintet.server.state_folder import StateFolder
+from quintet.server.terminal.agent_home import make_agent_home
 from quintet.server.terminal.direct_access import tmux_version
-from quintet.server.terminal.sandbox import sandbox_command
+from quintet.server.terminal.sandbox import inside_environment, open_terminal_outlet, sandbox_command
 from quintet.server.terminal.terminal_spec import TerminalSpec
 from quintet.setup.checks import DoctorFinding, failure, ok, warning
 from quintet.setup.providers import provider_named
@@ -91,16 +92,19 @@ def _try_start(provider: Provider, agent: Agent, env: Mapping[str, str], setting
     """Start an agent CLI where a run would: in a sandbox, if the settings ask for one."""
     place, asks = user_state_folder() / "doctor" / secrets.token_hex(6), settings.permissions == ASK
     folder, sandbox = place / "terminal", agent_sandbox(settings, agent.provider, place / "tmp")
-    state_folder, outlets = StateFolder(), Outlets()
+    outlets = Outlets()
     spec = TerminalSpec(provider, agent.profile, "", settings.wd, agent.model, agent.args, sandbox=sandbox)
     try:
         for path in (folder, place / "tmp"):
             files.make_folder(path)
-        before = tuple(sandbox_command(state_folder, folder, spec, env, outlets))
-        launch = Launch("", agent.profile, "", folder, settings.wd, env, agent.model, agent.args, asks=asks)
-        return provider.try_flags(replace(launch, sandboxed=sandbox is not None, before=before))
+        home = make_agent_home(folder, provider.registration, env, settings.wd, None) if sandbox else None
+        launch = Launch("", agent.profile, "", folder, settings.wd, env, agent.model, agent.args, asks=asks, home=home)
+        plan = provider.launch(launch) if sandbox else LaunchPlan(())
+        outlet = open_terminal_outlet(outlets, place / "outlet", spec)
+        before = tuple(sandbox_command(folder, spec, plan, home, env=env, outlet=outlet))
+        return provider.try_flags(replace(launch, env=inside_environment(spec, env), before=before))
     finally:
-        outlets.close(state_folder.outlet(folder.parent.name, folder.name))
+        outlets.close(place / "outlet")
         outlets.stop()
         shutil.rmtree(place, ignore_errors=True)
 

@@ -8,7 +8,7 @@ from quintet.api.models import Sandbox
 from quintet.api.quintet_backend import backend_of
 from quintet.config import Settings
 from quintet.errors import ConfigError, SandboxError
-from quintet.layout import user_state_folder
+from quintet.layout import caches_folder, user_state_folder
 from quintet.providers.registry import REGISTERED
 from quintet.providers.scripted import SCRIPTED
 from quintet.sandbox.bubblewrap import find_bubblewrap
@@ -38,6 +38,8 @@ def agent_sandbox(settings: Settings, provider: str, tmp: Path) -> Sandbox | Non
         write=list(settings.sandbox_write),
         hide=[str(user_state_folder()), *settings.sandbox_hide],
         show=list(settings.sandbox_show),
+        env=list(settings.sandbox_env),
+        caches=str(caches_folder(settings.wd)),
         network=settings.sandbox_network,
         domains=list(settings.domains_of(provider, os.environ)),
     )

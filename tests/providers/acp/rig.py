@@ -19,11 +19,11 @@ from typing import Any, Final
 from quintet import files
 from quintet.ansi import plain
 from quintet.processes import has_ended
+from quintet.providers import editor
 from quintet.providers.acp.conversation import SERVER, Conversation
 from quintet.providers.acp.host_settings import FILE, RECORD, HostSettings
 from quintet.providers.acp.record_writer import RecordWriter
 from quintet.providers.acp.view import HostPane
-from quintet.providers.editor import INPUT
 from quintet.providers.turn_events import read_events
 from tests.eventually import eventually
 from tests.stub.fake_acp import FakeAgent, Script
@@ -116,7 +116,8 @@ class HostRig:
 
     def ring(self, text: str | bytes) -> None:
         """Leave a prompt, as the server does."""
-        files.write(self.folder / INPUT, text)
+        files.write(self.folder / editor.INPUT, text)
+        editor.offer(self.folder)
         self.keys(DOORBELL)
 
     def ask(self, text: str | bytes) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from quintet.providers import editor
 from quintet.providers.acp.host_settings import FILE, RECORD, InstructionsBy
-from quintet.providers.editor import INPUT
 from tests.providers.acp.rig import DOORBELL, HostRig, LocalRig
 
 RUN = {"title": "make test", "kind": "execute", "rawInput": {"command": "make test"}}
@@ -47,8 +47,9 @@ def test_a_prompt_of_any_bytes_arrives_as_it_is(tmp_path: Path) -> None:
         rig.ask(prompt)
         (sent,) = rig.received("session/prompt")
         assert sent["params"]["prompt"] == [{"type": "text", "text": prompt}]
-        assert not (rig.folder / INPUT).exists()
-        assert not (rig.folder / f"{INPUT}.taken").exists()
+        assert not editor.is_waiting(rig.folder)
+        editor.clear(rig.folder)
+        assert [path.name for path in (rig.folder / editor.OWN).iterdir()] == ["record.jsonl"]
 
 
 def test_a_doorbell_without_a_prompt_is_nothing(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from quintet import files
 from quintet.processes import has_ended
+from quintet.providers import editor
 from quintet.providers.acp.host_settings import DOORBELL, FILE, RECORD, HostSettings
 from quintet.providers.acp.process_tree import descendants
-from quintet.providers.editor import INPUT
 from quintet.providers.turn_events import read_events
 from tests.eventually import eventually
 from tests.providers.acp.rig import FAKE
@@ -84,7 +84,8 @@ class TmuxRig:
         )
 
     def ring(self, prompt: str) -> None:
-        files.write(self.folder / INPUT, prompt)
+        editor.leave(self.folder, prompt)
+        editor.offer(self.folder)
         self.tmux("send-keys", DOORBELL)
 
     @property

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from quintet.processes import has_ended
-from quintet.providers.acp.host_settings import ModelBy, UsageRule
+from quintet.providers.acp.host_settings import RECORD, ModelBy, UsageRule
 from quintet.providers.acp.process_tree import descendants
 from tests.providers.acp.rig import HostRig, LocalRig
 
@@ -357,11 +357,11 @@ def test_nothing_that_an_agent_says_steers_the_terminal(tmp_path: Path) -> None:
 def test_a_record_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     go = tmp_path / "go"
     with HostRig(tmp_path, script={"on_start": [{"until_file": str(go)}]}) as rig:
-        (rig.folder / "record.jsonl").mkdir()
+        (rig.folder / RECORD).mkdir(parents=True)
         go.touch()
         assert rig.wait() == 1
         assert rig.text.replace("\n", "").endswith("record.jsonl: Is a directory")
-        (rig.folder / "record.jsonl").rmdir()
+        (rig.folder / RECORD).rmdir()
 
 
 def test_deep_and_hostile_json_is_ignored(tmp_path: Path) -> None:

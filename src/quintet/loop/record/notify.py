@@ -22,6 +22,7 @@ from quintet import command
 from quintet.config import Settings
 from quintet.loop import journal
 from quintet.loop.decide.state import GATES
+from quintet.own_programs import trusted_environment
 from quintet.prose import plural
 from quintet.roles import in_words
 
@@ -200,7 +201,7 @@ def _post(url: str, body: bytes, headers: dict[str, str]) -> None:
 
 
 def _send_command(line: str, cwd: Path, notification: Notification) -> None:
-    outcome = command.run(line, cwd, _COMMAND_SECONDS, given=notification.to_json())
+    outcome = command.run(line, cwd, _COMMAND_SECONDS, trusted_environment(), given=notification.to_json())
     if outcome.exit_code:
         raise NotTold(f"exit code {outcome.exit_code}: {outcome.last_line}")
 

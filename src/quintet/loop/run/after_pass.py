@@ -26,6 +26,7 @@ from quintet.loop.decide.task import title_of
 from quintet.loop.journal import Noted, Warned
 from quintet.loop.run import hand_over
 from quintet.loop.run.work_tree import SECONDS, head_commit, never_committed, run_git, skipped_hooks
+from quintet.own_programs import trusted_environment
 from quintet.sandbox.private_git import repositories_made_since
 
 _CHANGES: Final = Path("openspec") / "changes"
@@ -52,7 +53,9 @@ def archive_change(change: str, settings: Settings, _state: State) -> Marked | F
     done = Noted(text=f"OpenSpec change {change} archived")
     if not (folder / change).is_dir() and _is_archived(folder, change):
         return FollowUpEnded(FollowUpResult.DONE, (done,))
-    outcome = command.run(["openspec", "archive", change, "--yes"], wd, SECONDS, {"OPENSPEC_TELEMETRY": "0"})
+    outcome = command.run(
+        ["openspec", "archive", change, "--yes"], wd, SECONDS, {"OPENSPEC_TELEMETRY": "0", **trusted_environment()}
+    )
     if outcome.exit_code == command.NOT_FOUND:
         return _failed(
             "OpenSpec archive failed: the command openspec is not installed (npm install -g @fission-ai/openspec)"

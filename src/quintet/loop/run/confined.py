@@ -7,20 +7,24 @@ from pathlib import Path
 
 from quintet import command, files
 from quintet.config import Settings
-from quintet.layout import TMP, user_state_folder
-from quintet.sandbox.confine import confine, environment_inside
+from quintet.layout import TMP, caches_folder, user_state_folder
+from quintet.sandbox.confine import confine
+from quintet.sandbox.environment import passed_on
+from quintet.sandbox.identity import write_git_identity
 from quintet.sandbox.mounts import Mount
 from quintet.sandbox.network.outlets import open_outlet
 from quintet.sandbox.network.proxy import HostRefusal
 from quintet.sandbox.places import SandboxPlaces, Wishes
+from quintet.sandbox.private_git import make_private_git
 
 
 class ConfinedCommands:
     """Runs commands in a tree; in a sandbox, all of them share `/tmp` and `.tmp`, which nothing outside reads."""
 
-    def __init__(self, settings: Settings, tree: Path, place: Path, hidden: Sequence[str] = ()) -> None:
+    def __init__(self, settings: Settings, tree: Path, place: Path, git: Path | None = None) -> None:
         self._settings, self._tree, self._place = settings, tree, place
-        self._hidden = hidden
+        self._git = git or place / "git"
+        """the private git folder, by default one that no agent has written to"""
         self.refused: list[HostRefusal] = []
         """the hosts that commands have asked for in vain"""
 
@@ -35,7 +39,7 @@ class ConfinedCommands:
         words = ("/bin/sh", "-c", line) if isinstance(line, str) else line
         if not self._settings.is_sandboxed:
             return command.run(words, self._tree, seconds, shield=shield, supervised=True)
-        inside = environment_inside(os.environ)
+        inside = {"HOME": str(Path.home()), **passed_on(os.environ, self._settings.sandbox_env)}
         network = self._settings.sandbox_network
         with open_outlet(network, self._settings.sandbox_check_domains, self._place / "outlet") as outlet:
             before = confine(self._places(), inside, self._tree, network=network, outlet=outlet, pins=pins)
@@ -54,6 +58,11 @@ class ConfinedCommands:
             [*map(str, hidden), *settings.sandbox_hide],
             [*map(str, checkout), *settings.sandbox_show],
         )
-        tmp = self._place / "tmp"
-        files.make_folder(tmp)
-        return SandboxPlaces(self._tree, self._place / "scratch", tmp, foreign=self._hidden, wishes=wishes)
+        tmp, home = self._place / "tmp", self._place / "home"
+        for folder in (tmp, home):
+            files.make_folder(folder)
+        write_git_identity(home, self._tree, os.environ)
+        make_private_git(self._tree, self._git)
+        caches = caches_folder(project) / "checks"  # agents write to the others
+        scratch = self._place / "scratch"
+        return SandboxPlaces(self._tree, scratch, tmp, home=home, caches=caches, wishes=wishes, git=self._git)

@@ -18,6 +18,7 @@ from quintet.loop.decide.state import State
 from quintet.loop.decide.steps import FollowUpEnded, FollowUpResult, Marked
 from quintet.loop.journal import Noted, Warned
 from quintet.loop.run.work_tree import SECONDS, head_commit, run_git, skipped_hooks
+from quintet.own_programs import trusted_environment
 
 _QUIET: Final = {"GH_PROMPT_DISABLED": "1", "NO_PROMPT": "1", "NO_COLOR": "1", "GH_NO_UPDATE_NOTIFIER": "1"}
 DRAFT: Final = "draft"
@@ -112,7 +113,9 @@ def _host(wd: Path, remote: str) -> str:
 
 
 def _run(wd: Path, arguments: Sequence[str], given: str = "") -> command.Outcome:
-    return command.run(arguments, wd, SECONDS, _QUIET, given=given.encode("utf-8", "replace"))
+    return command.run(
+        arguments, wd, SECONDS, {**_QUIET, **trusted_environment()}, given=given.encode("utf-8", "replace")
+    )
 
 
 def _done(*texts: str) -> FollowUpEnded:

@@ -13,7 +13,7 @@ from quintet.api.models import OwnAgent, Sandbox
 from quintet.api.status import AT_REST, TerminalStatus
 from quintet.config import Settings
 from quintet.errors import ApiError, RunError, TerminalGone
-from quintet.layout import TMP, private_git_folder, user_state_folder
+from quintet.layout import TMP, caches_folder, private_git_folder, user_state_folder
 from quintet.loop.decide.state import State, TerminalRef, has_all_terminals
 from quintet.loop.decide.steps import Step, TerminalsChanged
 from quintet.loop.journal import PermissionAsked, TerminalCreated, TerminalLost
@@ -141,6 +141,8 @@ class Terminals:
             write=list(settings.sandbox_write),
             hide=[*map(str, hidden), *settings.sandbox_hide],
             show=[*map(str, checkout), *settings.sandbox_show],
+            env=list(settings.sandbox_env),
+            caches=str(caches_folder(workspace.project)),
             network=settings.sandbox_network,
             domains=list(settings.domains_of(settings.agents[role.name].provider, os.environ)),
         )

@@ -5,7 +5,7 @@ from typing import Final
 from quintet import command
 from quintet.config import Settings
 from quintet.errors import RunError
-from quintet.layout import checks_folder
+from quintet.layout import checks_folder, private_git_folder
 from quintet.loop.record.store import RunStore
 from quintet.loop.run.confined import ConfinedCommands
 from quintet.loop.run.refused_hosts import RefusedHosts
@@ -36,9 +36,9 @@ def set_up_worktree(settings: Settings, store: RunStore) -> None:
 
 
 def _run_setup(settings: Settings, store: RunStore) -> None:
-    line, deferred = settings.workspace_setup, store.signals.deferred
+    line, deferred, run_id = settings.workspace_setup, store.signals.deferred, store.state.run_id
     store.note(f"the worktree is set up with: {line}")
-    commands = ConfinedCommands(settings, settings.workspace.tree, checks_folder(store.state.run_id))
+    commands = ConfinedCommands(settings, settings.workspace.tree, checks_folder(run_id), private_git_folder(run_id))
     ended = commands.run(line, settings.response_timeout, deferred)
     RefusedHosts(store, settings).report("", commands.refused, is_final=True)
     with deferred():

@@ -58,8 +58,6 @@ class AcpAgent(Registration):
     """a conversation that was loaded before cannot be loaded again; the try would destroy it"""
     keys: tuple[str, ...] = ()
     """variables that stand for a login"""
-    login_files: tuple[str, ...] = ()
-    """files that are there after a login"""
     is_own: bool = False
     """whether the user has defined it"""
 
@@ -71,6 +69,13 @@ class AcpAgent(Registration):
 def _skills(tool: str, folder: str, commands: str) -> OpenSpecTool:
     return OpenSpecTool(tool, (f"{folder}/skills",), commands)
 
+
+_MODELS: Final = (
+    *("ANTHROPIC_*", "OPENAI_*", "AZURE_OPENAI_*", "GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"),
+    *("OPENROUTER_API_KEY", "GROQ_API_KEY", "XAI_API_KEY", "MISTRAL_API_KEY", "DEEPSEEK_API_KEY", "MOONSHOT_API_KEY"),
+    *("CEREBRAS_API_KEY", "TOGETHER_API_KEY", "FIREWORKS_API_KEY", "ZHIPU_API_KEY", "DASHSCOPE_API_KEY"),
+)
+"""variables of model providers, for agents that know many of them"""
 
 GEMINI: Final = AcpAgent(
     "gemini_cli",
@@ -84,6 +89,8 @@ GEMINI: Final = AcpAgent(
     ),
     base_urls=("GOOGLE_GEMINI_BASE_URL", "GOOGLE_VERTEX_BASE_URL"),
     is_proxied=True,
+    histories=("tmp", "history"),
+    variables=("GEMINI_*", "GOOGLE_*"),
     arguments=("--acp",),
     tested=("0.61.0", "0.61.0"),
     # without trust it refuses the mode yolo
@@ -108,6 +115,8 @@ OPENCODE: Final = AcpAgent(
     endpoints=("opencode.ai", "models.dev", "api.anthropic.com", "api.openai.com"),
     base_urls=("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL"),
     is_proxied=True,
+    histories=("storage", "log", "snapshot", "*.db*", "project", "bin", "tool-output", "worktree", "repos"),
+    variables=("OPENCODE_*", *_MODELS),
     arguments=("acp",),
     tested=("1.18.33", "1.18.33"),
     unattended=Way(config={"permission": "allow", "autoupdate": False}),
@@ -130,6 +139,9 @@ COPILOT: Final = AcpAgent(
     endpoints=("*.githubcopilot.com", "api.github.com", "github.com"),
     base_urls=("COPILOT_PROVIDER_BASE_URL",),
     is_proxied=True,
+    histories=("logs", "session-state", "history-session-state", "pkg", "*.db*"),
+    variables=("COPILOT_*",),
+    shared_keys=("GH_TOKEN", "GITHUB_TOKEN"),
     arguments=("--acp", "--no-auto-update"),
     tested=("1.0.102", "1.0.102"),
     unattended=Way(("--allow-all",)),
@@ -152,6 +164,8 @@ QWEN: Final = AcpAgent(
     endpoints=("dashscope.aliyuncs.com", "dashscope-intl.aliyuncs.com", "portal.qwen.ai", "chat.qwen.ai"),
     base_urls=("OPENAI_BASE_URL",),
     is_proxied=True,
+    histories=("tmp", "projects", "debug", "todos", "history", "usage_record.jsonl"),
+    variables=("OPENAI_*", "DASHSCOPE_*", "QWEN_*"),
     arguments=("--acp",),
     tested=("0.24.4", "0.24.4"),
     unattended=Way(("--approval-mode", "yolo")),
@@ -172,6 +186,7 @@ _NOT_TRIED: Final = (
         install="curl -fsSL https://cli.kiro.dev/install | bash",
         openspec=_skills("kiro", ".kiro", ".kiro/prompts/opsx-{}.prompt.md"),
         homes=("~/.kiro", "~/.local/share/kiro-cli"),
+        variables=("KIRO_*",),
         arguments=("acp",),
     ),
     AcpAgent(
@@ -180,6 +195,7 @@ _NOT_TRIED: Final = (
         install="npm install -g @moonshot-ai/kimi-code",
         openspec=_skills("kimi", ".kimi-code", ".kimi-code/commands/opsx-{}.md"),
         homes=("~/.kimi-code", "~/.kimi"),
+        variables=("KIMI_*", "MOONSHOT_*"),
         arguments=("acp",),
     ),
     AcpAgent(
@@ -188,6 +204,7 @@ _NOT_TRIED: Final = (
         install="curl https://cursor.com/install -fsS | bash",
         openspec=_skills("cursor", ".cursor", ".cursor/commands/opsx-{}.md"),
         homes=("~/.cursor", "~/.config/cursor"),
+        variables=("CURSOR_*",),
         arguments=("acp",),
     ),
     AcpAgent(
@@ -196,6 +213,7 @@ _NOT_TRIED: Final = (
         install="npm install -g @augmentcode/auggie",
         openspec=_skills("auggie", ".augment", ".augment/commands/opsx-{}.md"),
         homes=("~/.augment",),
+        variables=("AUGMENT_*",),
         arguments=("--acp",),
     ),
     AcpAgent(
@@ -204,6 +222,7 @@ _NOT_TRIED: Final = (
         install="npm install -g cline",
         openspec=_skills("cline", ".cline", ".clinerules/workflows/opsx-{}.md"),
         homes=("~/.cline",),
+        variables=("CLINE_*", *_MODELS),
         arguments=("--acp",),
     ),
     AcpAgent(
@@ -212,6 +231,7 @@ _NOT_TRIED: Final = (
         install="brew install block-goose-cli",
         openspec=ANY_AGENT,
         homes=("~/.config/goose", "~/.local/share/goose", "~/.local/state/goose"),
+        variables=("GOOSE_*", *_MODELS),
         arguments=("acp",),
     ),
 )

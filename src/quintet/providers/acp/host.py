@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from quintet.providers import editor
 from quintet.providers.acp.agent_process import AgentProcess
 from quintet.providers.acp.conversation import SERVER, Conversation, HostEnds
 from quintet.providers.acp.host_settings import RECORD, HostSettings
@@ -20,7 +21,6 @@ from quintet.providers.acp.json_rpc import LineReader
 from quintet.providers.acp.keys import KEY_SECONDS, Keys
 from quintet.providers.acp.record_writer import RecordWriter
 from quintet.providers.acp.view import HostPane
-from quintet.providers.editor import INPUT
 from quintet.providers.keyboard import raw_terminal
 
 MOST_STARTS: Final = 3
@@ -172,16 +172,14 @@ class Host:
             self.agent_ended()
 
     def take_input(self) -> None:
-        """The prompt that the server has left in the folder; taken by renaming it, so that it is taken once."""
+        """Take the prompt that the server offers in the folder; the server presses the key until it sees that."""
         self.keys.rung = False
-        taken = self.folder / f"{INPUT}.taken"
         try:
-            (self.folder / INPUT).rename(taken)
-            text = taken.read_bytes().decode("utf-8", "replace")
-            taken.unlink()
+            text = (self.folder / editor.INPUT).read_bytes().decode("utf-8", "replace")
         except FileNotFoundError:
-            return  # it was taken before: the server presses the key until it sees that
-        self.conversation.prompt(text, SERVER)
+            return
+        if editor.take(self.folder):
+            self.conversation.prompt(text, SERVER)
 
 
 def _exit_words(code: int | None) -> str:

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 FILE: Final = "acp.json"
 """the file's name in the terminal's folder"""
-RECORD: Final = "record.jsonl"
-"""the host's record of the conversation, in the same folder"""
+RECORD: Final = "own/record.jsonl"
+"""the host's record of the conversation, in the part of the folder that it can write to"""
 DOORBELL: Final = "C-]"
 """the tmux key that tells the host that a prompt lies in the terminal's folder (`providers.editor.INPUT`)"""
 

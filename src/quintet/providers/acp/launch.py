@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -61,6 +61,7 @@ def plan(agent: AcpAgent, launch: Launch) -> LaunchPlan:
         env=command.env,
         files=command.files | {FILE: settings.to_json()},
         continues=bool(session),
+        programs=tuple(_files_in(command.argv)) if agent.is_own else command.argv[:1],
     )
 
 
@@ -87,6 +88,12 @@ def agent_command(agent: AcpAgent, launch: Launch) -> Command:
         config |= {"model": model} if model else {}
         added[agent.config_variable] = _with_config(env.get(agent.config_variable, ""), config)
     return Command((*argv, *launch.args), added, files)
+
+
+def _files_in(argv: Sequence[str]) -> Iterator[str]:
+    """A program and its script, as `python3 /tmp/agent.py`: the words up to the first that is no option but a file."""
+    yield argv[0]
+    yield from (word for word in argv[1:2] if word.startswith("/") and Path(word).is_file())
 
 
 def find_agent(agent: AcpAgent, env: Mapping[str, str], cwd: Path) -> str:

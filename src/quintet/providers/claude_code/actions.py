@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,6 +35,8 @@ _REFUSED = re.compile(
 _WORDS: Final = (b'"tool_use"', b'"tool_result"', b'"promptId"')
 _MOST_HELPERS: Final = 50
 """sub-agents of a turn whose transcripts are read"""
+_MOST_FILES: Final = 2000
+"""that are looked at for them"""
 _LARGEST: Final = 8_000_000
 
 
@@ -117,9 +120,9 @@ def _take_result(calls: TranscriptCalls, block: Mapping[str, Any], told: Any) ->
 class Transcripts:
     """The transcript of a terminal, and those of its sub-agents, which stand in a folder of the same name."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._main = Follower(path, TranscriptCalls(), read_call)
+    def __init__(self, path: Path, below: Path | None) -> None:
+        self.path, self._below = path, below
+        self._main = Follower(path, TranscriptCalls(), read_call, below=below)
         self._helpers: dict[Path, Follower[TranscriptCalls]] = {}
 
     def actions(self, prompt: str) -> TurnActions | None:
@@ -134,9 +137,11 @@ class Transcripts:
         return bounded((one for part in found for one in part.items), sum(part.left_out for part in found))
 
     def _followers(self) -> Iterator[Follower[TranscriptCalls]]:
-        paths = sorted(self.path.with_suffix("").glob("subagents/agent-*.jsonl"), key=_changed_at)[-_MOST_HELPERS:]
+        found = islice(self.path.with_suffix("").glob("subagents/agent-*.jsonl"), _MOST_FILES)
+        paths = sorted(found, key=_changed_at)[-_MOST_HELPERS:]
         self._helpers = {
-            path: self._helpers.get(path) or Follower(path, TranscriptCalls(), read_call) for path in sorted(paths)
+            path: self._helpers.get(path) or Follower(path, TranscriptCalls(), read_call, below=self._below)
+            for path in sorted(paths)
         }
         yield from self._helpers.values()
 

@@ -8,15 +8,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from quintet import files
 from quintet.providers import editor
 from quintet.providers.base import Launch, LaunchPlan, StartRefused
 from quintet.providers.claude_code import CLAUDE_CODE
 from quintet.providers.claude_code.record import Hooks, read_hook
 from quintet.providers.file_follower import Follower
+from quintet.providers.private_home import PrivateHome
 from quintet.providers.programs import find_program, help_of, knows, refusal, version_of
 
-HOOKS_FILE: Final = "hooks.jsonl"
+HOOKS_FILE: Final = "own/hooks.jsonl"
 SETTINGS_FILE: Final = "settings.json"
 INSTRUCTIONS_FILE: Final = "instructions.md"
 LOGIN_FILE: Final = "has-login"
@@ -44,7 +44,7 @@ def plan(launch: Launch) -> LaunchPlan:
     instructions = launch.instructions.strip()
     if instructions:
         argv += _instructions(known, launch.folder / INSTRUCTIONS_FILE, instructions)
-    conversation = find_conversation(launch.previous / HOOKS_FILE) if launch.previous else ""
+    conversation = find_conversation(launch.previous, launch.home) if launch.previous else ""
     if conversation:
         argv += ["--resume", conversation]
     elif "--session-id" not in launch.args and knows(known, "--session-id"):
@@ -59,8 +59,6 @@ def plan(launch: Launch) -> LaunchPlan:
     if has_login(launch.env):
         written[LOGIN_FILE] = ""
     env = {"DISABLE_AUTOUPDATER": "1"}
-    if launch.sandboxed and not launch.env.get("CLAUDE_CONFIG_DIR"):
-        env["CLAUDE_CONFIG_DIR"] = str(copy_own_file(launch.env))
     visual = editor.command(launch.folder)
     if visual is not None and version >= EDITOR_FROM:
         env["VISUAL"] = visual
@@ -90,10 +88,11 @@ def try_flags(launch: Launch) -> StartRefused | None:
     return StartRefused(said, f"try {shlex.join([CLAUDE_CODE.program, *flags])}")
 
 
-def find_conversation(hooks: Path) -> str:
+def find_conversation(folder: Path, home: PrivateHome | None) -> str:
     """The id of a terminal's conversation; empty where there is none to continue."""
-    found = Follower(hooks, Hooks(), read_hook).read()
-    return found.session if found.transcript and Path(found.transcript).exists() else ""
+    found = Follower(folder / HOOKS_FILE, Hooks(), read_hook, below=folder).read()
+    transcript = home.outside(found.transcript) if home else Path(found.transcript or "/")
+    return found.session if transcript is not None and transcript.is_file() else ""
 
 
 def has_login(env: Mapping[str, str]) -> bool:
@@ -107,24 +106,6 @@ def has_login(env: Mapping[str, str]) -> bool:
     except (OSError, ValueError):
         return False
     return isinstance(known, dict) and bool(known.get("oauthAccount"))
-
-
-def copy_own_file(env: Mapping[str, str]) -> Path:
-    """Copy `~/.claude.json` to Claude Code's own folder, and return that folder.
-
-    Claude Code replaces that file where it keeps it, which it could not in a home that is read-only: it would forget
-    at once what it was answered at its start. The copy lasts until the user's own file is newer.
-    """
-    home = Path(env.get("HOME") or Path.home())
-    folder, own = home / ".claude", home / ".claude.json"
-    copy = folder / own.name
-    try:
-        if not copy.exists() or copy.stat().st_mtime < own.stat().st_mtime:
-            with files.reading(own) as file:
-                files.copy(file, copy)
-    except OSError:
-        return folder  # it has none yet, or will tell by itself what is wrong with it
-    return folder
 
 
 def settings(record: Path, hooks: Sequence[str], *, unattended: bool) -> dict[str, Any]:

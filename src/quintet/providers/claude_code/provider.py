@@ -14,6 +14,7 @@ from quintet.providers.claude_code import CLAUDE_CODE, dialogs, launch, screen
 from quintet.providers.claude_code.actions import Transcripts
 from quintet.providers.claude_code.record import Hooks, TranscriptTurn, read_hook, read_transcript
 from quintet.providers.file_follower import Follower, size_of
+from quintet.providers.private_home import PrivateHome
 from quintet.providers.registration import Registration
 from quintet.providers.screen import Screen
 from quintet.providers.screen_rows import rows_of
@@ -86,7 +87,8 @@ class _Record:
     """The two files of a terminal: its hooks' and the transcript that they name."""
 
     def __init__(self, folder: Path) -> None:
-        self._hooks = Follower(folder / launch.HOOKS_FILE, Hooks(), read_hook)
+        self._hooks = Follower(folder / launch.HOOKS_FILE, Hooks(), read_hook, below=folder)
+        self._home = PrivateHome.of(folder)
         self._transcript: Follower[TranscriptTurn] | None = None
         self._calls: Transcripts | None = None
 
@@ -94,20 +96,31 @@ class _Record:
         hooks = self._hooks.read()
         if hooks.begun < since:
             return None
-        path = Path(hooks.transcript)
-        if hooks.transcript and (self._transcript is None or self._transcript.path != path):
-            self._transcript = Follower(path, TranscriptTurn(), read_transcript)
+        path = self._find(hooks.transcript)
+        if path is not None and (self._transcript is None or self._transcript.path != path):
+            self._transcript = Follower(path, TranscriptTurn(), read_transcript, below=self._below)
         turn = self._transcript.read() if self._transcript is not None else TranscriptTurn()
         record = hooks.since(since, turn)
         return replace(record, typed=hooks.previous >= since) if record is not None else None
 
     def actions(self, since: int) -> TurnActions | None:
         hooks = self._hooks.read()
-        if hooks.begun < since or not hooks.transcript:
+        path = self._find(hooks.transcript)
+        if hooks.begun < since or path is None:
             return None
-        if self._calls is None or self._calls.path != Path(hooks.transcript):
-            self._calls = Transcripts(Path(hooks.transcript))
+        if self._calls is None or self._calls.path != path:
+            self._calls = Transcripts(path, self._below)
         return self._calls.actions(hooks.prompt)
+
+    @property
+    def _below(self) -> Path | None:
+        return self._home.folder if self._home else None
+
+    def _find(self, transcript: str) -> Path | None:
+        """The transcript that the hooks name; in a sandbox one in the agent's own home, and no other."""
+        if not transcript:
+            return None
+        return self._home.outside(transcript) if self._home else Path(transcript)
 
 
 @lru_cache(maxsize=256)

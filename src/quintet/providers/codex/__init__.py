@@ -15,4 +15,7 @@ CODEX: Final = Registration(
     endpoints=("api.openai.com", "chatgpt.com", "auth.openai.com"),
     base_urls=("OPENAI_BASE_URL",),
     is_proxied=True,
+    histories=("sessions", "archived_sessions", "log", "history.jsonl", "*.sqlite*", "*tmp", "cache"),
+    login_files=("~/.codex/auth.json",),
+    variables=("OPENAI_*", "AZURE_OPENAI_*", "CODEX_*"),
 )

@@ -7,7 +7,7 @@ import shlex
 import time
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from quintet.providers.codex import CODEX
 from quintet.providers.codex.databases import make_ready
 from quintet.providers.codex.rollouts import conversation_id, find_rollout, mark
 from quintet.providers.programs import find_program, help_of, knows, refusal
+from quintet.variables import is_variable
 
 NOTES: Final = "codex.json"
 _WHERE_KNOWN: Final = ("--no-daemon", "--no-alt-screen")
@@ -37,12 +38,18 @@ class Notes:
     home: str
     mark: str
     launched: float
+    private: bool = False
+    """whether the home is that of a sandbox, in which nothing but the agent makes links"""
+
+    @property
+    def below(self) -> Path | None:
+        return Path(self.home) if self.private else None
 
     @staticmethod
     def read(folder: Path) -> "Notes | None":
         try:
             notes = Notes(**json.loads((folder / NOTES).read_text(encoding="utf-8")))
-            return Notes(os.fsdecode(notes.home), os.fsdecode(notes.mark), float(notes.launched))
+            return Notes(os.fsdecode(notes.home), os.fsdecode(notes.mark), float(notes.launched), notes.private is True)
         except (OSError, ValueError, TypeError, OverflowError, RecursionError):
             return None
 
@@ -51,12 +58,15 @@ def plan(launch: Launch) -> LaunchPlan:
     """The command line and the notes for the record reader."""
     program = find_program(CODEX, launch.env)
     known = help_of(program, launch.env)
-    home = codex_home(launch.env)
-    make_ready(program, home, launch.env)
+    user_home = codex_home(launch.env)
+    home = launch.home.folder / ".codex" if launch.home else user_home
+    is_private = launch.home is not None
+    if not is_private:
+        make_ready(program, user_home, launch.env)
     previous = Notes.read(launch.previous) if launch.previous else None
-    conversation = find_conversation(previous) if previous else ""
+    conversation = find_conversation(replace(previous, home=str(home), private=is_private)) if previous else ""
     own = previous.mark if previous and conversation else mark(launch.terminal_id)
-    config = _config(home)
+    config = _config(user_home)
     args, instructions = take_instructions(launch.args)
     if instructions is None:
         instructions = config.get("developer_instructions")
@@ -74,7 +84,8 @@ def plan(launch: Launch) -> LaunchPlan:
         settings["approval_policy"] = "on-request"
     for name, value in settings.items():
         argv += ["-c", f"{name}={toml(value)}"]
-    notes = previous if previous and conversation else Notes(str(home), own, time.time())
+    launched = previous.launched if previous and conversation else time.time()
+    notes = Notes(str(home), own, launched, is_private)
     files = {NOTES: json.dumps(asdict(notes))}
     return LaunchPlan(argv=(*argv, *args), files=files, continues=bool(conversation))
 
@@ -97,14 +108,23 @@ def try_flags(launch: Launch) -> StartRefused | None:
 
 def find_conversation(notes: Notes) -> str:
     """The id of a terminal's conversation; empty where it never had one."""
-    path = find_rollout(Path(notes.home), notes.mark, notes.launched, {})
-    return conversation_id(path) if path is not None else ""
+    path = find_rollout(Path(notes.home), notes.mark, notes.launched, {}, notes.below)
+    return conversation_id(path, notes.below) if path is not None else ""
 
 
 def codex_home(env: Mapping[str, str]) -> Path:
     """Where Codex keeps its settings and rollouts."""
     named = env.get("CODEX_HOME")
     return Path(named) if named else Path(env.get("HOME") or Path.home()) / ".codex"
+
+
+def key_variables(env: Mapping[str, str]) -> list[str]:
+    """The variables that the user's own model providers take their keys from."""
+    providers = _config(codex_home(env)).get("model_providers")
+    found = [one for one in (providers.values() if isinstance(providers, dict) else ()) if isinstance(one, dict)]
+    headers = [one["env_http_headers"] for one in found if isinstance(one.get("env_http_headers"), dict)]
+    names = [*(one.get("env_key") for one in found), *(name for one in headers for name in one.values())]
+    return [name for name in names if isinstance(name, str) and is_variable(name)]
 
 
 def sets_permissions(args: Sequence[str]) -> bool:

@@ -1,6 +1,7 @@
 """How the server drives Codex."""
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Final
@@ -9,6 +10,7 @@ from quintet.actions import TurnActions
 from quintet.providers.base import Dialog, Provider, TurnRecord
 from quintet.providers.codex import CODEX, dialogs, launch, screen
 from quintet.providers.codex.actions import RolloutCalls, read_call
+from quintet.providers.codex.launch import key_variables
 from quintet.providers.codex.login import find_login
 from quintet.providers.codex.record import Rollout, read_line
 from quintet.providers.codex.rollouts import find_rollout
@@ -42,6 +44,9 @@ class CodexProvider(Provider):
     launch = staticmethod(
         launch.plan
     )  # the last one: from here on the class body has this under the name of the module
+
+    def variables(self, env: Mapping[str, str]) -> tuple[str, ...]:
+        return (*super().variables(env), *key_variables(env))
 
     def startup_dialog(self, screen_: Screen, folder: Path) -> Dialog | None:  # noqa: ARG002 - the hook's signature
         if dialogs.is_starting(screen_.text):
@@ -89,8 +94,8 @@ class _Search:
     def find(self) -> Follower[Rollout] | None:
         notes = self._notes
         if self._found is None and notes is not None:
-            path = find_rollout(Path(notes.home), notes.mark, notes.launched, self._not_ours)
-            self._found = Follower(path, Rollout(), read_line) if path is not None else None
+            path = find_rollout(Path(notes.home), notes.mark, notes.launched, self._not_ours, notes.below)
+            self._found = Follower(path, Rollout(), read_line, below=notes.below) if path is not None else None
         return self._found
 
     def calls(self, since: int) -> RolloutCalls | None:
@@ -99,7 +104,7 @@ class _Search:
         if found is None:
             return None
         if self._calls is None or self._calls.since != since:
-            self._calls = Follower(found.path, RolloutCalls(), read_call, since)
+            self._calls = Follower(found.path, RolloutCalls(), read_call, since, found.below)
         return self._calls.read()
 
 

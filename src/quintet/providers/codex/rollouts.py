@@ -11,6 +11,7 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
+from quintet import files
 from quintet.providers.json_lines import as_object, json_object
 
 HEAD_BYTES: Final = 2 << 20
@@ -23,8 +24,13 @@ def mark(terminal_id: str) -> str:
     return f"[quintet terminal {terminal_id}]"
 
 
-def find_rollout(home: Path, wanted: str, launched: float, not_ours: dict[Path, int]) -> Path | None:
-    """The rollout with a mark, written since the launch. `not_ours` remembers the files of other terminals."""
+def find_rollout(
+    home: Path, wanted: str, launched: float, not_ours: dict[Path, int], below: Path | None = None
+) -> Path | None:
+    """The rollout with a mark, written since the launch. `not_ours` remembers the files of other terminals.
+
+    Below `below` none behind a link is read.
+    """
     for path in _candidates(home, launched):
         try:
             size = path.stat().st_size
@@ -32,15 +38,15 @@ def find_rollout(home: Path, wanted: str, launched: float, not_ours: dict[Path, 
             continue
         if not_ours.get(path, -1) >= min(size, HEAD_BYTES):
             continue
-        if is_marked(_head(path), wanted):
+        if is_marked(_head(path, below), wanted):
             return path
         not_ours[path] = size
     return None
 
 
-def conversation_id(rollout: Path) -> str:
+def conversation_id(rollout: Path, below: Path | None = None) -> str:
     """What `codex resume` calls the conversation of a rollout."""
-    found = _payload(_head(rollout).split(b"\n", 1)[0]).get("id")
+    found = _payload(_head(rollout, below).split(b"\n", 1)[0]).get("id")
     return found if isinstance(found, str) and re.fullmatch(r"[0-9a-f-]{36}", found) else ""
 
 
@@ -67,9 +73,9 @@ def _candidates(home: Path, launched: float) -> Iterator[Path]:
         day += timedelta(days=1)
 
 
-def _head(path: Path) -> bytes:
+def _head(path: Path, below: Path | None) -> bytes:
     try:
-        with path.open("rb") as file:
+        with files.reading(path, below) as file:
             return file.read(HEAD_BYTES)
     except OSError:
         return b""

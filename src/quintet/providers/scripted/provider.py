@@ -16,7 +16,7 @@ from quintet.providers.scripted.scenario import load_role_script
 from quintet.providers.turn_events import read_events, read_turn, read_turn_actions
 from quintet.roles import ROLES
 
-RECORD: Final = "record.jsonl"
+RECORD: Final = "own/record.jsonl"
 
 
 class ScriptedProvider(Provider):
@@ -45,7 +45,9 @@ class ScriptedProvider(Provider):
             except ConfigError as error:
                 raise ServerError(str(error)) from None
             argv += ["--scenario", scenario]
-        return LaunchPlan(argv=(*argv, *launch.args), continues=bool(after))
+        argv += launch.args
+        scripts = [argv[at + 1] for at, word in enumerate(argv[:-1]) if word == "--scenario"]
+        return LaunchPlan(argv=tuple(argv), continues=bool(after), reads=tuple(scripts))
 
     def read_screen(self, screen: Screen) -> TerminalStatus:
         for line in reversed(screen.text.rstrip().split("\n")):

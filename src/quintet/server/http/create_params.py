@@ -127,6 +127,8 @@ def _check_sandbox(sandbox: Sandbox | None) -> Sandbox | None:
         AllowList.parse(sandbox.domains)
     except ValueError as error:
         raise BadRequest(f"sandbox: {error}") from None
+    if sandbox.caches and not sandbox.caches.startswith("/"):
+        raise BadRequest("sandbox: caches is no absolute path")
     return sandbox
 
 

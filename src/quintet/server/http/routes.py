@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import shutil
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
@@ -17,6 +16,7 @@ from quintet.api import models
 from quintet.api.models import OutputMode, TerminalId
 from quintet.api.shown import last_lines
 from quintet.api.status import AT_REST, TerminalStatus
+from quintet.own_programs import find_program
 from quintet.server.http.create_params import check_length, new_session_name, terminal_spec
 from quintet.server.names import session_name
 from quintet.server.refusals import BadRequest, Conflict
@@ -125,7 +125,7 @@ async def _until_ready(session: TmuxSession, terminal: AgentTerminal) -> models.
 @router.get("/health")
 async def health() -> models.Health:
     """Whether the server is up."""
-    tmux = "ok" if shutil.which("tmux") else "unavailable"
+    tmux = "ok" if find_program("tmux") else "unavailable"
     return models.Health(version=__version__, components={"quintet": "ok", "tmux": tmux})
 
 

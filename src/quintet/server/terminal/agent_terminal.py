@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from quintet.api.status import AT_REST, TerminalStatus
+from quintet.providers import editor
 from quintet.providers.base import Provider, TurnRecord
-from quintet.providers.editor import INPUT
 from quintet.providers.screen import Screen
 from quintet.sandbox.network.proxy import HostRefusal
 from quintet.server.events import EventLog
 from quintet.server.terminal.disagreement import DisagreementTimer
 from quintet.server.terminal.facts import Facts
+from quintet.server.terminal.logins import Logins
 from quintet.server.terminal.pane import NO_ANSWER, Pane, describe_end
 from quintet.server.terminal.status import StatusEvidence, decide_status
 from quintet.server.tmux.connection import TmuxConnection
@@ -65,6 +66,7 @@ class AgentTerminal(Pane):
         """something is in the composer that the agent does not take"""
         self.find_refused: Callable[[], list[HostRefusal]] = list
         """lists the hosts that its sandbox has refused"""
+        self.logins = Logins(self.folder) if facts.sandbox else None
         self._begun_turn = 0
         self._busy_at = 0.0
         self._disagreement = DisagreementTimer()
@@ -181,15 +183,15 @@ class AgentTerminal(Pane):
         return 0 if is_blank and self.provider.read_record(self.folder, 0) is not None else None
 
     def has_begun(self, record: TurnRecord | None) -> bool:
-        """Whether a record shows that the last input was taken. A prompt that still lies in its file was not: the turn
+        """Whether a record shows that the last input was taken. A prompt that is still offered was not: the turn
         is one that a person has begun at the same moment."""
-        return record is not None and not (self.provider.doorbell and (self.folder / INPUT).exists())
+        return record is not None and not (self.provider.doorbell and editor.is_waiting(self.folder))
 
     async def input_taken(self) -> None:
         """Note that the agent has taken what was pasted."""
         self.input_stuck = False
         await self.save_facts(replace(self.facts, pasted=False, typed=time.time()))
-        (self.folder / INPUT).unlink(missing_ok=True)
+        editor.clear(self.folder)
 
     async def last_reply(self) -> str:
         """The answer of the last turn; empty while that turn is running, whatever was answered before."""

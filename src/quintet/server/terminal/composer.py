@@ -3,7 +3,6 @@
 import time
 from typing import Final
 
-from quintet import files
 from quintet.providers import editor
 from quintet.server.terminal.agent_terminal import AgentTerminal
 from quintet.server.terminal.facts import OPTION, Facts
@@ -19,33 +18,33 @@ async def fill_composer(terminal: AgentTerminal, text: str, facts: Facts) -> Non
 
     tmux does both in one go, so that a later server knows whether it was done.
     """
-    files.write(terminal.folder / editor.INPUT, text)
+    editor.leave(terminal.folder, text)
     key = terminal.provider.editor_key(terminal.folder, text)
     store = f"set-option -p -t {terminal.pane_id} {OPTION} {quote(facts.to_json())}"
     if key is None:
-        await run_if_alive(terminal, f"{store} ; {await _paste_command(terminal)}")
+        await run_if_alive(terminal, f"{store} ; {await _paste_command(terminal, text)}")
         terminal.facts_saved(facts)
         return
     editor.offer(terminal.folder)
     await run_if_alive(terminal, f"{store} ; send-keys -t {terminal.pane_id} {quote(key)}")
     terminal.facts_saved(facts)
     if not await _is_fetched(terminal) and editor.withdraw(terminal.folder):
-        await run_if_alive(terminal, await _paste_command(terminal))
+        await run_if_alive(terminal, await _paste_command(terminal, text))
 
 
 async def leave_file(terminal: AgentTerminal, text: str, facts: Facts) -> None:
     """Leave a text for a program that takes it from a file, tell it so, and store the facts that say so, in one go."""
-    files.write(terminal.folder / editor.INPUT, text)
+    editor.leave(terminal.folder, text)
+    editor.offer(terminal.folder)
     store = f"set-option -p -t {terminal.pane_id} {OPTION} {quote(facts.to_json())}"
     await run_if_alive(terminal, f"{store} ; send-keys -t {terminal.pane_id} {quote(terminal.provider.doorbell)}")
     terminal.facts_saved(facts)
 
 
-async def _paste_command(terminal: AgentTerminal) -> str:
-    """The command that pastes the input, from a buffer that it uses up."""
+async def _paste_command(terminal: AgentTerminal, text: str) -> str:
+    """The command that pastes a text, from a buffer that it uses up."""
     buffer = f"quintet-{terminal.facts.id}"
-    source = str(terminal.folder / editor.INPUT).replace("#", "##")
-    await terminal.tmux.run(f"load-buffer -b {buffer} {quote(source)}")
+    await terminal.tmux.load_buffer(buffer, text)
     return f"paste-buffer -p -r -d -b {buffer} -t {terminal.pane_id}"
 
 

@@ -9,9 +9,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from quintet import files
 from quintet.api.status import AT_REST, TerminalStatus
 from quintet.processes import now_of_starts, signal_group
-from quintet.providers.editor import INPUT
+from quintet.providers import editor
 from quintet.server.refusals import BadRequest, Conflict, NotTaken
 from quintet.server.terminal.agent_terminal import AT_WORK, AgentTerminal
 from quintet.server.terminal.composer import fill_composer, leave_file
@@ -42,6 +43,8 @@ COMMAND_SECONDS: Final = 5.0
 CLEAR_SECONDS: Final = 0.5
 MOST_LINES: Final = 60
 """of a draft that is cleared line by line"""
+MOST_BYTES: Final = 64 << 20
+"""of an input that an earlier server has left; far more than it takes"""
 LONGEST_DRAFT: Final = 2000
 """characters of a cleared draft that its event holds"""
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -213,7 +216,7 @@ async def _hand_over(terminal: AgentTerminal, text: str, dispatch: str) -> None:
 
 
 async def _wait_until_fetched(terminal: AgentTerminal) -> None:
-    """Wait until the program has begun the turn, and press its key again while the file is there."""
+    """Wait until the program has begun the turn, and press its key again while it is offered."""
     terminal.input_stuck = False
     begun = time.monotonic()
     again, pause = begun + FIRST_AGAIN, 2 * FIRST_AGAIN
@@ -225,7 +228,7 @@ async def _wait_until_fetched(terminal: AgentTerminal) -> None:
         if now - begun > TAKEN_SECONDS:
             terminal.input_stuck = True
             raise NotTaken(f"Terminal '{terminal.facts.id}' shows no sign that it has taken the input")
-        if now >= again and (terminal.folder / INPUT).exists():
+        if now >= again and editor.is_waiting(terminal.folder):
             await press_keys(terminal, provider.doorbell)
             again, pause = now + pause, min(2 * pause, LONGEST_AGAIN)
         await terminal.wait_for_output(0.05)
@@ -237,8 +240,9 @@ async def _wait_until_fetched(terminal: AgentTerminal) -> None:
 def _pasted_text(terminal: AgentTerminal) -> str:
     """What an unfinished delivery has pasted."""
     try:
-        return (terminal.folder / INPUT).read_text(encoding="utf-8", errors="surrogateescape")
-    except FileNotFoundError:
+        data = files.read(terminal.folder / editor.INPUT, MOST_BYTES, terminal.folder)
+        return data.decode("utf-8", "surrogateescape")
+    except OSError:
         return ""
 
 
@@ -275,7 +279,7 @@ async def _submit(terminal: AgentTerminal, text: str, *, fresh: bool) -> None:
     if view.end is None:
         await terminal.input_taken()
     await terminal.refresh()
-    (terminal.folder / INPUT).unlink(missing_ok=True)
+    editor.clear(terminal.folder)
 
 
 def _not_taken(terminal: AgentTerminal, view: PaneView) -> NotTaken:

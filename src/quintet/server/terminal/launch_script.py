@@ -14,16 +14,18 @@ from quintet import files
 from quintet.providers.base import LaunchPlan
 from quintet.variables import is_variable
 
+_SECRETS: Final = ("QUINTET_TOKEN", "QUEUE", "NTFY_TOPIC", "NOTIFY_WEBHOOK", "NOTIFY_SECRET_FILE")
+"""Quintet's own: with them an agent could act as its user, on other machines too"""
 _NOT_HANDED_ON: Final = frozenset(
-    {"QUINTET_TOKEN", "QUEUE", "TMUX", "TMUX_PANE", "TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TERMCAP",
-     "COLUMNS", "LINES", "PWD", "OLDPWD", "SHLVL", "_", "STY", "WINDOW"}
+    {*_SECRETS, "TMUX", "TMUX_PANE", "TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TERMCAP", "COLUMNS",
+     "LINES", "PWD", "OLDPWD", "SHLVL", "_", "STY", "WINDOW"}
 )  # fmt: skip
 
 
 def pane_environment(added: Mapping[str, str]) -> dict[str, str]:
     """The environment of this process without what belongs to it alone, and with what the client adds."""
     own = {name: value for name, value in os.environ.items() if name not in _NOT_HANDED_ON}
-    return {**own, **{name: value for name, value in added.items() if name != "QUINTET_TOKEN"}}
+    return {**own, **{name: value for name, value in added.items() if name not in _SECRETS}}
 
 
 def write_launch_script(
@@ -34,7 +36,7 @@ def write_launch_script(
     `before` is a program that starts the plan's.
     """
     for name, text in plan.files.items():
-        files.write(folder / name, text.encode("utf-8", "surrogateescape"))
+        files.write(folder / name, text.encode("utf-8", "surrogateescape"), folder)
     lines = ['rm -f -- "$0"', "unset TMUX TMUX_PANE"]
     for name, value in {**environment, **plan.env}.items():
         if value is None:
@@ -44,5 +46,5 @@ def write_launch_script(
     lines.append(f"cd -P -- {shlex.quote(str(cwd))} || exit")  # not by tmux: it takes #(...) in a name as a command
     lines.append(f"exec {shlex.join([*before, *plan.argv])}")
     script = folder / "launch.sh"
-    files.write(script, ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"))
+    files.write(script, ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"), folder)
     return ["/bin/sh", str(script)]

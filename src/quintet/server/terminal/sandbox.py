@@ -1,18 +1,19 @@
 """The sandbox of a terminal: the command that starts the agent's program with less than all rights of its user."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from quintet import files
 from quintet.errors import SandboxError
-from quintet.providers.registration import Registration
-from quintet.providers.registry import REGISTERED
+from quintet.providers.base import LaunchPlan
+from quintet.providers.editor import OWN
+from quintet.providers.private_home import PrivateHome
 from quintet.sandbox.confine import confine
-from quintet.sandbox.network.outlets import ALLOW, Outlets
+from quintet.sandbox.environment import passed_on
+from quintet.sandbox.network.outlets import ALLOW, Outlet, Outlets
 from quintet.sandbox.places import SandboxPlaces, Wishes
 from quintet.server.refusals import BadRequest
-from quintet.server.state_folder import StateFolder
+from quintet.server.terminal.agent_home import in_home
 from quintet.server.terminal.terminal_spec import TerminalSpec
 
 SCRATCH: Final = "tmp"
@@ -20,44 +21,47 @@ SCRATCH: Final = "tmp"
 
 
 def sandbox_command(
-    state_folder: StateFolder, folder: Path, spec: TerminalSpec, env: Mapping[str, str | None], outlets: Outlets
+    folder: Path,
+    spec: TerminalSpec,
+    plan: LaunchPlan,
+    home: PrivateHome | None,
+    *,
+    env: Mapping[str, str],
+    outlet: Outlet | None = None,
 ) -> list[str]:
     """What stands before the command of the terminal's program; nothing where it is in no sandbox."""
-    if spec.sandbox is None:
+    if spec.sandbox is None or home is None:
         return []
-    known = {name: value for name, value in env.items() if value is not None}
-    registration, wanted = spec.provider.registration, spec.sandbox
+    wanted = spec.sandbox
     places = SandboxPlaces(
         spec.cwd,
         scratch=folder / SCRATCH,
         tmp=Path(wanted.tmp),
+        home=home.folder,
+        private=[in_home(name) for name in spec.provider.registration.homes],
+        caches=Path(wanted.caches) if wanted.caches else None,
+        programs=(plan.argv[0], *plan.programs),
+        read=(folder,),
+        own=(folder / OWN,),
+        wishes=Wishes(wanted.write, wanted.hide, (*plan.reads, *wanted.show)),
         git=Path(wanted.git) if wanted.git else None,
-        homes=registration.homes_in(known),
-        foreign=(str(state_folder.root), *_of_others(registration, known)),
-        own=(folder,),
-        wishes=Wishes(wanted.write, wanted.hide, wanted.show),
-    )
-    _make_homes(places.homes, known)
-    outlet = (
-        outlets.open(state_folder.outlet(folder.parent.name, folder.name), wanted.domains)
-        if wanted.network == ALLOW
-        else None
     )
     try:
-        return confine(places, known, spec.cwd, network=wanted.network, outlet=outlet)
+        return confine(places, env, spec.cwd, network=wanted.network, outlet=outlet)
     except SandboxError as error:
         raise BadRequest(str(error)) from None
 
 
-def _of_others(registration: Registration, env: Mapping[str, str]) -> list[str]:
-    """What belongs to the other agent CLIs: their logins, settings and histories."""
-    others = [other for other in REGISTERED.values() if other is not registration]
-    return [path for other in others for path in (*other.homes, *other.homes_in(env), *other.own_files)]
+def open_terminal_outlet(outlets: Outlets, folder: Path, spec: TerminalSpec) -> Outlet | None:
+    """Open the way out of a terminal's sandbox, at a folder of its own; None if it needs none."""
+    is_needed = spec.sandbox is not None and spec.sandbox.network == ALLOW
+    return outlets.open(folder, spec.sandbox.domains) if spec.sandbox and is_needed else None
 
 
-def _make_homes(homes: Sequence[str], env: Mapping[str, str]) -> None:
-    """Make the program's folders where they are missing: inside, it could not."""
-    home = Path(env.get("HOME") or Path.home())
-    for path in (home / text.removeprefix("~/") for text in homes):
-        if not path.exists():
-            files.make_folder(path)
+def inside_environment(spec: TerminalSpec, env: Mapping[str, str]) -> dict[str, str]:
+    """The variables that a program in a sandbox gets: an allow-list, and what the client has named."""
+    if spec.sandbox is None:
+        return dict(env)
+    allowed = passed_on(env, (*spec.provider.variables(env), *spec.sandbox.env))
+    allowed.pop(spec.provider.registration.home_variable, None)  # inside, its folders are where they usually are
+    return {"HOME": str(Path.home()), **allowed, **{name: env[name] for name in spec.env if name in env}}

@@ -5,10 +5,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
+from quintet import files
 from quintet.api.status import AT_REST
 from quintet.server.refusals import Conflict, NotTaken, Refusal
 from quintet.server.terminal.agent_terminal import AgentTerminal
-from quintet.server.terminal.input import finish_paste, send_message
+from quintet.server.terminal.input import MOST_BYTES, finish_paste, send_message
 from quintet.server.terminal.keys import press_keys
 from quintet.server.tmux.errors import TmuxError
 
@@ -37,7 +38,7 @@ async def finish_delivery(terminal: AgentTerminal) -> None:
 async def _type_initial_message(terminal: AgentTerminal) -> None:
     source = terminal.folder / INITIAL
     try:
-        text = source.read_text(encoding="utf-8", errors="surrogateescape")
+        text = files.read(source, MOST_BYTES, terminal.folder).decode("utf-8", "surrogateescape")
         await send_message(terminal, text, f"{INITIAL}-{terminal.facts.id}")
         state = "delivered"
     except (OSError, Refusal) as error:

@@ -20,6 +20,7 @@ from quintet.server.state_folder import StateFolder
 from quintet.server.terminal.agent_terminal import AgentTerminal
 from quintet.server.terminal.facts import OPTION, Facts
 from quintet.server.terminal.input import end_agent
+from quintet.server.terminal.logins import exchange_all
 from quintet.server.terminal.pane import NO_ANSWER
 from quintet.server.terminal.prepare import PreparedTerminal, prepare_terminal
 from quintet.server.terminal.startup import PENDING, finish_delivery, start_agent
@@ -181,7 +182,13 @@ class TmuxSession:
                 self._finish_orphan(terminal)
             if self._owner == os.getpid() and terminal.facts.sandbox and not terminal.ended:
                 self.outlets.reopen(self.state_folder.outlet(self.name, terminal.facts.id))
+        await self._exchange_logins(*self.terminals.values())
         await self._end_left_behind(*self.terminals.values())
+
+    async def _exchange_logins(self, *terminals: AgentTerminal) -> None:
+        """Copy logins that were renewed."""
+        if found := [terminal.logins for terminal in terminals if terminal.logins is not None]:
+            await asyncio.to_thread(exchange_all, found)
 
     def _finish_orphan(self, terminal: AgentTerminal) -> None:
         """Finish the start or the input that was begun by a server which has ended."""
@@ -239,6 +246,7 @@ class TmuxSession:
             await asyncio.to_thread(end_groups, [terminal.pid])
         terminal.mark_ended("it was deleted")
         await self._end_left_behind(terminal)
+        await self._exchange_logins(terminal)
         self.terminals.pop(terminal.facts.id, None)
         self._panes.pop(terminal.pane_id, None)
         self.outlets.close(self.state_folder.outlet(self.name, terminal.facts.id))
@@ -299,6 +307,7 @@ class TmuxSession:
             terminal.mark_ended("its session was ended")
             self.outlets.close(self.state_folder.outlet(self.name, terminal.facts.id))
         await self._end_left_behind(*self.terminals.values())
+        await self._exchange_logins(*self.terminals.values())
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
     async def disconnect(self) -> None:

@@ -7,7 +7,6 @@ pane's output is only noted: what the pane shows is captured when somebody asks.
 import asyncio
 import os
 import re
-import shutil
 import socket
 import subprocess
 from collections import deque
@@ -18,6 +17,7 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
+from quintet.own_programs import find_program, trusted_environment
 from quintet.server.tmux.errors import CommandFailed, TmuxError, TmuxUnresponsive
 
 REPLY_SECONDS = 10.0
@@ -50,7 +50,7 @@ def quote(text: str) -> str:
 
 def find_tmux() -> str:
     """Where tmux is."""
-    program = shutil.which("tmux")
+    program = find_program("tmux")
     if program is None:
         raise TmuxError("tmux is not installed (Debian: apt-get install tmux; macOS: brew install tmux)")
     return program
@@ -159,6 +159,17 @@ class TmuxConnection(asyncio.Protocol):
         call, line = self._send(command, word)
         self._flush([(call, line), (call, f"display-message -p {word}")])
         return [line for reply in await self._wait(call) for line in reply]
+
+    async def load_buffer(self, name: str, text: str) -> None:
+        """Fill a paste buffer, by standard input: a file could be another one when tmux reads it."""
+        command = [find_tmux(), "-N", "-S", str(self.path), "load-buffer", "-b", name, "-"]
+        given = text.encode("utf-8", "replace")
+        try:
+            done = await asyncio.to_thread(_feed, command, given)
+        except subprocess.TimeoutExpired:
+            raise TmuxUnresponsive(f"the tmux server at {self.path} does not answer") from None
+        if done.returncode:
+            raise CommandFailed(f"tmux: {done.stderr.decode(errors='replace').strip()}")
 
     async def count_viewers(self) -> int:
         """How many people are attached; the connections of servers do not count."""
@@ -286,7 +297,13 @@ class TmuxConnection(asyncio.Protocol):
         self._ended.set()
 
 
+def _feed(command: list[str], given: bytes) -> "subprocess.CompletedProcess[bytes]":
+    return subprocess.run(
+        command, input=given, capture_output=True, env=_bare_environment(), cwd="/", timeout=REPLY_SECONDS, check=False
+    )
+
+
 def _bare_environment() -> dict[str, str]:
     """A pane gets its environment from its own launch file, never from whoever started tmux."""
-    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE") if name in os.environ}
-    return {**kept, "SHELL": "/bin/sh", "TERM": "screen-256color"}
+    kept = {name: os.environ[name] for name in ("HOME", "LANG", "LC_ALL", "LC_CTYPE") if name in os.environ}
+    return {**kept, **trusted_environment(), "SHELL": "/bin/sh", "TERM": "screen-256color"}

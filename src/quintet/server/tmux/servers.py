@@ -9,6 +9,7 @@ from typing import Final
 
 import psutil
 
+from quintet.own_programs import find_program
 from quintet.processes import children_of, end_groups
 from quintet.server.tmux.errors import TmuxError
 
@@ -60,7 +61,7 @@ def end_server(path: Path, known: int, pids: list[int], *, answers: bool = True)
     doomed = {*pids, *(children_of(server) if server and not answers else ())}
     if answers:
         with suppress(subprocess.TimeoutExpired):  # a wedged one is ended below
-            command = ["tmux", "-S", str(path), "kill-server"]
+            command = [find_program("tmux") or "tmux", "-S", str(path), "kill-server"]
             subprocess.run(command, timeout=KILL_SECONDS, capture_output=True, check=False)
     end_groups([server] if server else [], 1.0 if answers else 0.0)
     end_groups(sorted(doomed))
