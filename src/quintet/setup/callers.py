@@ -14,9 +14,8 @@ import psutil
 
 from quintet.errors import RunError
 from quintet.processes import HAS_PROC, PROC, children_of
-from quintet.server.state_folder import StateFolder
+from quintet.server.terminal.direct_access import tmux_servers
 from quintet.server.terminal.strays import MARK
-from quintet.server.tmux.servers import server_pid
 
 _AGENT: Final = "this is an agent's terminal; only a person says something about a run"
 _LOOSE: Final = "nobody can tell who has started this: no terminal belongs to it; run it in a terminal of your own"
@@ -28,8 +27,7 @@ def refuse_agents(*, if_in_doubt: bool = True) -> None:
     """Let nobody but a person say something about a run; RunError where an agent does, or, in doubt, may do so."""
     if os.environ.get(MARK):
         raise RunError(_AGENT)
-    folder = StateFolder()
-    servers = {pid for name in folder.session_names() if (pid := server_pid(folder.socket(name)))}
+    servers = tmux_servers()
     if not servers:
         return
     own = psutil.Process()

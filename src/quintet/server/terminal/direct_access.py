@@ -16,7 +16,7 @@ from quintet.server.terminal.agent_terminal import AgentTerminal
 from quintet.server.terminal.pane import NO_ANSWER
 from quintet.server.terminal.session_manager import SessionManager
 from quintet.server.tmux.connection import check_version, find_tmux
-from quintet.server.tmux.servers import is_dead
+from quintet.server.tmux.servers import is_dead, server_pid
 
 T = TypeVar("T")
 
@@ -158,3 +158,9 @@ def _run(question: Callable[[SessionManager], Awaitable[T]]) -> T:
             await manager.close()
 
     return asyncio.run(ask())
+
+
+def tmux_servers() -> set[int]:
+    """The processes of this user's tmux servers with agents, asked of the kernel."""
+    folder = StateFolder()
+    return {pid for name in folder.session_names() if (pid := server_pid(folder.socket(name)))}
