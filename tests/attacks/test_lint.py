@@ -4,13 +4,16 @@ import os
 from pathlib import Path
 from types import SimpleNamespace
 
+import psycopg
 import pytest
 
 from quintet.config import load_settings
 from quintet.errors import QueueError, ServerError
-from quintet.fleet.reading import refuse_encoding
+from quintet.fleet.database import Database
+from quintet.fleet.reading import open_to_read, refuse_encoding
 from quintet.server import state_folder
 from quintet.setup.check_files import lint_checks
+from tests.fleet.postgres import postgres
 from tests.stub.replies import TASK
 
 TESTED = {"tests/test_a.py": ""}
@@ -92,3 +95,16 @@ def test_a_database_without_an_encoding_is_refused_in_one_line() -> None:
     assert len(str(told.value).splitlines()) == 1
     info.parameter_status = lambda _: "UTF8"
     refuse_encoding(SimpleNamespace(info=info))
+
+
+@pytest.mark.attacks
+def test_no_command_of_the_queue_stumbles_over_it() -> None:
+    """Finding 22, with a real database: those that read, and those that write."""
+    with postgres() as server:
+        with psycopg.connect(server.url, autocommit=True) as connection:
+            words = "ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+            connection.execute(f"CREATE DATABASE plain {words}")
+        url = server.url.replace("/postgres?", "/plain?")
+        for opened in (Database, open_to_read):
+            with pytest.raises(QueueError, match=r"^the database plain has the encoding SQL_ASCII; .*UTF8"):
+                opened(url)

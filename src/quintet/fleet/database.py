@@ -379,6 +379,8 @@ def _engine(url: str) -> sa.Engine:
     limits = {"connect_timeout": 10, "tcp_user_timeout": 30_000}
     pool = {"pool_size": 1, "max_overflow": 1, "pool_timeout": 10, "pool_pre_ping": True}
     engine = sa.create_engine(made, connect_args=limits, **pool)
+    # first: SQLAlchemy itself stumbles over what it is there to refuse
+    sa.event.listen(engine, "connect", lambda connection, _: refuse_encoding(connection), insert=True)
     sa.event.listen(engine, "connect", _end_idle_transactions)
     return engine
 
@@ -399,7 +401,6 @@ sa.event.listen(sa.Engine, "connect", _define_unixepoch)  # all engines: DBOS ma
 
 
 def _end_idle_transactions(connection: Any, _record: object) -> None:
-    refuse_encoding(connection)
     connection.execute(f"SET idle_in_transaction_session_timeout = '{_IDLE_SECONDS}s'")
     connection.commit()
 
