@@ -25,6 +25,8 @@ _LEFT_OUT: Final = (
 """what belongs to a machine, or is as the queue needs it"""
 _NETWORKS: Final = ("keep", "allow", "none")
 """what agents in the sandbox get of the network, the strictest last"""
+_NO_HOST: Final = "none.invalid"
+"""a name that no host can have"""
 _LONGEST_WAIT: Final = 30 * 86_400.0
 
 
@@ -92,5 +94,13 @@ def confine(settings: Settings, machine: Mapping[str, Any]) -> Settings:
         for name, wanted in ((name, wanted) for name, wanted in own.items() if isinstance(wanted, tuple)):
             given = tuple(machine[name])
             changes[name] = tuple(one for one in given if one in wanted) if settings.is_sandboxed else given
+        changes["sandbox_domains"] = _common_domains(own["sandbox_domains"], tuple(machine["sandbox_domains"]))
         changes["sandbox_hide"] = tuple(dict.fromkeys((*own["sandbox_hide"], *machine["sandbox_hide"])))
     return replace(settings, **changes)
+
+
+def _common_domains(own: tuple[str, ...], machine: tuple[str, ...]) -> tuple[str, ...]:
+    """The hosts that both allow. An empty list stands for those of each agent's model, so it never means "none"."""
+    if not own or not machine:
+        return own or machine
+    return tuple(one for one in machine if one in own) or (_NO_HOST,)
