@@ -93,7 +93,7 @@ PATHS: Final = (
     "/terminals/{terminal_id}/input", "/terminals/{terminal_id}/key", "/terminals/{terminal_id}/exit", "/openapi.json",
     "/terminals/{terminal_id}/output", "/terminals/{terminal_id}/screen", "/terminals/{terminal_id}/working-directory",
     "/watch/runs", "/watch/runs/{run_id}", "/watch/runs/{run_id}/handoffs/{number}", "/watch/runs/{run_id}/diff",
-    "/watch/runs/{run_id}/timeline", "/sessions/{name}/strays",
+    "/watch/runs/{run_id}/timeline", "/sessions/{name}/strays", "/sessions/{name}/stop", "/sessions/{name}/continue",
     "/", "/static/dashboard.js", "/queue", "/watch/queue", "/watch/queue/{task_id}",
 )  # fmt: skip
 _WORDS: Final = (

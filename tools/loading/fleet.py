@@ -141,7 +141,7 @@ class Fleet:
     def terminals(self) -> "Terminals":
         """The processes behind the terminals of this home, as they are now."""
         found = with_mark(str(self.state))
-        agents = [pid for pid, line in found.items() if "scripted.agent" in line]
+        agents = [pid for pid, line in found.items() if "scripted.agent" in line and "supervise" not in line]
         tmux = [pid for pid, line in found.items() if "tmux" in line.split(" ", 1)[0]]
         # a server and the client that has started it have the same command line; the client is the run's child
         ours = {os.getpid(), *(run.pid for run in self.running), *self.servers}

@@ -14,6 +14,7 @@ from quintet.errors import ConfigError, ServerError
 from quintet.layout import user_state_folder
 from quintet.loop.run.terminals import ASK
 from quintet.providers.base import Launch, LaunchPlan, Login, Provider, StartRefused
+from quintet.providers.editor import OWN
 from quintet.providers.programs import version_of
 from quintet.providers.registry import NOT_TRIED, REGISTERED
 from quintet.providers.scripted import SCENARIO_VARIABLE
@@ -95,7 +96,7 @@ def _try_start(provider: Provider, agent: Agent, env: Mapping[str, str], setting
     outlets = Outlets()
     spec = TerminalSpec(provider, agent.profile, "", settings.wd, agent.model, agent.args, sandbox=sandbox)
     try:
-        for path in (folder, place / "tmp"):
+        for path in (folder, folder / OWN, place / "tmp"):
             files.make_folder(path)
         home = make_agent_home(folder, provider.registration, env, settings.wd, None) if sandbox else None
         launch = Launch("", agent.profile, "", folder, settings.wd, env, agent.model, agent.args, asks=asks, home=home)
