@@ -180,10 +180,15 @@ class TmuxSession:
         for terminal in list(self.terminals.values()):
             if terminal.facts.server != os.getpid() or not terminal.facts.ready:
                 self._finish_orphan(terminal)
-            if self._owner == os.getpid() and terminal.facts.sandbox and not terminal.ended:
-                self.outlets.reopen(self.state_folder.outlet(self.name, terminal.facts.id))
+        self._reopen_outlets()
         await self._exchange_logins(*self.terminals.values())
         await self._end_left_behind(*self.terminals.values())
+
+    def _reopen_outlets(self) -> None:
+        """Let agents reach their hosts again that have lost the server which led there."""
+        for terminal in self.terminals.values() if self._owner == os.getpid() else ():
+            if terminal.facts.sandbox and not terminal.ended:
+                self.outlets.reopen(self.state_folder.outlet(self.name, terminal.facts.id))
 
     async def _exchange_logins(self, *terminals: AgentTerminal) -> None:
         """Copy logins that were renewed."""
@@ -229,6 +234,7 @@ class TmuxSession:
             provider = provider_of_terminal(facts.provider, Path(facts.folder)) if facts is not None else None
             if facts is not None and provider is not None:
                 self._finish_orphan(self._add_terminal(pane, int(pid), facts, provider))
+        self._reopen_outlets()
         self._set_unresponsive(False)
 
     async def _check_not_stopped(self) -> None:
