@@ -11,6 +11,7 @@ from tests.attacks.scene import Attack, acts, attack
 from tests.stub.replies import TASK
 
 SANDBOXES = pytest.mark.parametrize("sandbox", ["on", "off"])
+WITH_WHOLE_RUNS = pytest.mark.parametrize("sandbox", ["on", pytest.param("off", marks=pytest.mark.attacks)])
 REWRITE = "echo true > check.sh || true"
 SWAP = "if [ -e kept ]; then cat kept > check.sh; else cp check.sh kept; echo true > check.sh; fi || true"
 """rewrite the check the first time, and put it back the second time"""
@@ -40,7 +41,7 @@ def with_check(made: Attack) -> Attack:
     return made
 
 
-@SANDBOXES
+@WITH_WHOLE_RUNS
 def test_the_program_under_test_rewrites_the_next_check(sandbox: str) -> None:
     """Finding 6."""
     with attack(SANDBOX=sandbox) as made:
@@ -49,7 +50,7 @@ def test_the_program_under_test_rewrites_the_next_check(sandbox: str) -> None:
         assert_refused(made)
 
 
-@SANDBOXES
+@WITH_WHOLE_RUNS
 def test_a_process_without_environment_rewrites_the_check_while_it_runs(sandbox: str) -> None:
     """Finding 7."""
     with attack(SANDBOX=sandbox) as made:

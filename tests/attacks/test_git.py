@@ -74,6 +74,7 @@ def test_the_repository_of_the_user_is_out_of_reach() -> None:
         made.run.git("fsck", "--strict")
 
 
+@pytest.mark.attacks
 def test_the_tester_cannot_replace_the_repository() -> None:
     """Finding 4: the undo failed where `.git` had become a folder of the agent's, and PASS stood."""
     with attack() as made:
@@ -123,6 +124,7 @@ def test_a_slow_snapshot_does_not_switch_the_guard_off() -> None:
         assert "check.sh" in violations(made)
 
 
+@pytest.mark.attacks
 def test_pipes_and_sockets_in_the_tree_are_taken_out() -> None:
     """Finding 26: whatever reads the tree later would block at a pipe."""
     with attack() as made:

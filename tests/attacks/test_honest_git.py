@@ -17,6 +17,7 @@ def commit_all(made: Attack, message: str) -> None:
     made.run.git("commit", "--quiet", "--message", message)
 
 
+@pytest.mark.attacks
 def test_agents_look_and_commit_and_the_users_branch_gets_one_commit() -> None:
     with attack() as made:
         start = made.run.git("rev-parse", "HEAD")

@@ -49,6 +49,7 @@ def test_what_doctor_has_tried_leaves_nothing_running() -> None:
         assert not (made.run.wd / "alive").exists()
 
 
+@pytest.mark.attacks
 def test_the_setup_command_is_in_the_sandbox() -> None:
     """Principle 4: what it runs is in the work tree."""
     with attack(CLEANUP_ON_EXIT="1") as made:
