@@ -369,6 +369,24 @@ def project(tmp_path: Path, **env: str) -> Iterator[Settings]:
             {"sandbox_hide": ("/b", "/a")},
             id="both hide something",
         ),
+        pytest.param(
+            {"SANDBOX": "on", "SANDBOX_NETWORK": "allow", "SANDBOX_DOMAINS": "a.example,b.example"},
+            {"SANDBOX": "on", "SANDBOX_NETWORK": "allow", "SANDBOX_DOMAINS": "b.example,c.example"},
+            {"sandbox_domains": ("b.example",)},
+            id="both name hosts",
+        ),
+        pytest.param(
+            {"SANDBOX": "on", "SANDBOX_NETWORK": "allow", "SANDBOX_DOMAINS": "a.example"},
+            {"SANDBOX": "on", "SANDBOX_NETWORK": "allow", "SANDBOX_DOMAINS": "c.example"},
+            {"sandbox_domains": ("none.invalid",)},
+            id="no host is in both lists",
+        ),
+        pytest.param(
+            {"SANDBOX": "on", "SANDBOX_NETWORK": "allow"},
+            {"SANDBOX_DOMAINS": "c.example"},
+            {"sandbox_network": "allow", "sandbox_domains": ()},
+            id="only the task names hosts",
+        ),
     ],
 )
 def test_the_sandbox_of_a_worker_is_the_least(

@@ -94,13 +94,15 @@ def confine(settings: Settings, machine: Mapping[str, Any]) -> Settings:
         for name, wanted in ((name, wanted) for name, wanted in own.items() if isinstance(wanted, tuple)):
             given = tuple(machine[name])
             changes[name] = tuple(one for one in given if one in wanted) if settings.is_sandboxed else given
-        changes["sandbox_domains"] = _common_domains(own["sandbox_domains"], tuple(machine["sandbox_domains"]))
+        changes["sandbox_domains"] = own["sandbox_domains"]
+        if machine["sandbox_network"] == "allow":
+            changes["sandbox_domains"] = _common_domains(own["sandbox_domains"], tuple(machine["sandbox_domains"]))
         changes["sandbox_hide"] = tuple(dict.fromkeys((*own["sandbox_hide"], *machine["sandbox_hide"])))
     return replace(settings, **changes)
 
 
 def _common_domains(own: tuple[str, ...], machine: tuple[str, ...]) -> tuple[str, ...]:
-    """The hosts that both allow. An empty list stands for those of each agent's model, so it never means "none"."""
+    """The hosts that both allow. An empty list stands for the hosts of each agent's model, so it never means "none"."""
     if not own or not machine:
-        return own or machine
+        return machine
     return tuple(one for one in machine if one in own) or (_NO_HOST,)
