@@ -1,13 +1,14 @@
 """What tests see of the machine: a home without settings, the programs they name, one locale, one time zone.
 
 Nothing else of the machine decides how a test ends: neither an agent CLI or `gh` that happens to be installed, nor the
-user's git and tmux configuration, nor the umask.
+user's git and tmux configuration, nor the umask, nor which signals are ignored.
 """
 
 import atexit
 import json
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -58,6 +59,9 @@ def enter() -> None:
         _MACHINE: str(kept_machine),
     }
     time.tzset()
+    for number in (signal.SIGINT, signal.SIGQUIT):  # a shell without job control lets what it starts ignore them
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
     atexit.register(_remove, root, os.getpid())
 
 

@@ -58,7 +58,10 @@ def test_a_program_keeps_its_terminal(tmp_path: Path) -> None:
                 seen += os.read(ours, 100)
             assert seen.strip() == b"True True"
             os.write(ours, b"\x03")
-            assert process.wait(30)
+            try:
+                assert process.wait(30)
+            finally:
+                process.kill()
         os.close(ours)
 
 
