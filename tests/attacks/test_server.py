@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -125,6 +125,16 @@ def test_unfinished_request_lines_cost_little_memory(served: Served) -> None:
         assert served.get() == 200
         assert served.memory() - before < 150 * MEGABYTE
         assert served.can_work()
+
+
+def test_millions_of_headers_cost_little_memory(served: Served) -> None:
+    """A variant of finding 13: one request with four million headers took over a gigabyte, and nine seconds."""
+    before = served.memory()
+    with served.connect() as stranger:
+        with suppress(OSError):  # the server has closed it
+            stranger.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"a:\r\n" * 4_000_000 + b"\r\n")
+        assert served.get() == 200
+        assert served.memory() - before < 150 * MEGABYTE
 
 
 @pytest.mark.attacks

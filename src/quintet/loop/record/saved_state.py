@@ -12,6 +12,7 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from quintet import git
 from quintet.errors import StateError
 from quintet.loop.decide.state import State, Status
 from quintet.loop.record.orphans import is_folder_name
@@ -69,6 +70,8 @@ def read_saved(state_file: Path, wd: Path, provider: str = "") -> Saved:
                 ):  # where it was killed in the middle of its last write, it is closed again
                     state = replace(state, final_status=Status.RUNNING)
                 return Saved(state, own, difference)
+    if _is_committed(state_file, wd):  # whoever can push could say with it what a run has done
+        return Saved(None)
     if unreadable:
         raise unreadable
     return Saved(None if found is None else decode_state(found, state_file, provider))
@@ -145,6 +148,11 @@ def _named_run(found: bytes | None, state_file: Path, wd: Path) -> RunRecord | N
         record = RunRecord(wd, run_id)
         return record if is_folder_name(run_id) and record.is_known and record.state.is_file() else None
     return None
+
+
+def _is_committed(state_file: Path, wd: Path) -> bool:
+    """Whether git tracks a state file, which no run of Quintet commits."""
+    return git.answer(wd, "ls-files", "--error-unmatch", "--", f":(literal){state_file}") is not None
 
 
 def _digest(data: bytes) -> str:

@@ -22,6 +22,8 @@ _ALL_HEADS: Final = 2 * LONGEST_HEAD
 """bytes of all requests together that are not complete"""
 _SHORT_HEAD: Final = 64 * 1024
 """bytes; so many of each connection need not be counted"""
+_MOST_LINES: Final = 500
+"""of a request with its headers"""
 _ENOUGH_DESCRIPTORS: Final = 4096
 _FEWEST_CONNECTIONS: Final = 16
 
@@ -51,6 +53,7 @@ class LimitedProtocol(H11Protocol):
         self.idle_since = 0.0
         self.head_size = 0
         """bytes of a request line with its headers that is not complete"""
+        self._head_lines = 0
         self._head_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
@@ -60,6 +63,11 @@ class LimitedProtocol(H11Protocol):
         self._make_room()
 
     def data_received(self, data: bytes) -> None:
+        if self._is_waiting_for_head:
+            self._head_lines += data.partition(b"\r\n\r\n")[0].count(b"\n")
+            if self._head_lines > _MOST_LINES:  # before h11 makes an object of each
+                self.transport.abort()
+                return
         super().data_received(data)
         if self._is_waiting_for_head:
             self.head_size += len(data)
@@ -92,7 +100,7 @@ class LimitedProtocol(H11Protocol):
             self._head_timer = self.loop.call_later(HEAD_SECONDS, self.transport.abort)
 
     def _forget_head(self) -> None:
-        self.head_size = 0
+        self.head_size = self._head_lines = 0
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None

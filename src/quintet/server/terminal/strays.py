@@ -29,6 +29,7 @@ _ROUNDS: Final = 3
 """how often to look again for what was started while the others were ended"""
 _SECONDS: Final = 0.5
 """how long a process may take to end when it is asked to"""
+_QUIET_LOOKS: Final = 5
 _STOP_SECONDS: Final = 2.0
 """how long processes may take to stop; one that waits for the disk or the network does nothing either"""
 _LONGEST: Final = 200
@@ -73,12 +74,15 @@ def end_left_behind(terminals: Collection[str]) -> None:
 
 def stop_all(panes: Mapping[str, int]) -> None:
     """Stop everything that was started in terminals, but not the first processes of their panes: tmux would go on
-    with those. A process that is stopped can start none, so that in the end none is left that runs."""
-    deadline = time.monotonic() + _STOP_SECONDS
-    while running := [pid for pid in _belonging(panes) if not is_stopped(pid)]:
+    with those. A process that is stopped can start none, so that in the end none is left that runs.
+
+    One look can miss a process that has just replaced itself by a child, so several in a row have to find none.
+    """
+    deadline, quiet_looks = time.monotonic() + _STOP_SECONDS, 0
+    while quiet_looks < _QUIET_LOOKS and time.monotonic() < deadline:
+        running = [pid for pid in _belonging(panes) if not is_stopped(pid)]
+        quiet_looks = 0 if running else quiet_looks + 1
         _send(running, signal.SIGSTOP)
-        if time.monotonic() > deadline:
-            return
         time.sleep(0.001)
 
 
