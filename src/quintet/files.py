@@ -13,6 +13,7 @@ import fcntl
 import os
 import shutil
 import stat
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -324,3 +325,11 @@ def _naming(path: Path) -> Iterator[None]:
 
 def _named(error: OSError, path: Path) -> OSError:
     return OSError(error.errno, error.strerror, str(path))
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder of ours with all that a program has made in it, as far as that is possible."""
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+    except RecursionError:  # thousands of folders, each in another: Python before 3.13 takes a call for each
+        subprocess.run(["rm", "-rf", "--", str(folder)], stdin=subprocess.DEVNULL, capture_output=True, check=False)

@@ -100,6 +100,11 @@ def private_git_folder(run_id: str) -> Path:
     return record_folder(run_id) / "git"
 
 
+def checks_git_folder(run_id: str) -> Path:
+    """The git folder that checks have, which no agent can write to."""
+    return record_folder(run_id) / "checks-git"
+
+
 def guard_folder(run_id: str) -> Path:
     """The snapshots by which a run knows what its agents have changed."""
     return record_folder(run_id) / "guard"

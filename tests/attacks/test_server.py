@@ -210,6 +210,7 @@ def test_a_long_message_in_the_request_line_still_arrives(served: Served) -> Non
     """The honest neighbour of finding 13: CAO's clients send messages of megabytes there."""
     headers = f"Host: localhost\r\nAuthorization: Bearer {served.token}\r\n\r\n".encode()
     with served.connect() as client:
+        client.settimeout(60)
         client.sendall(b"POST /terminals/deadbeef/input?message=" + b"%78" * 3_900_000 + b" HTTP/1.1\r\n" + headers)
         assert client.recv(100).startswith(b"HTTP/1.1 404")
 

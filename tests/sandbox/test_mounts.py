@@ -63,6 +63,7 @@ def test_the_words_for_each_kind() -> None:
     words = " ".join(bwrap_arguments(wanted, Path("/p")))
     assert words == (
         "--die-with-parent --unshare-pid --unshare-ipc --ro-bind / / --dev /dev --proc /proc "
+        "--ro-bind /proc/sys /proc/sys "
         "--dev-bind /dev/kvm /dev/kvm --ro-bind /dev/null /f --bind /p /p --ro-bind /p/.git/config /p/.git/config "
         "--bind /own /p/.tmp --tmpfs /run/user/1 --tmpfs /s --remount-ro /s --setenv TMPDIR /tmp --chdir /p"
     )

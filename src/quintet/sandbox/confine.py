@@ -6,6 +6,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from quintet import files
+from quintet.errors import SandboxError
 from quintet.sandbox.bubblewrap import find_bubblewrap
 from quintet.sandbox.mounts import Access, Mount, bwrap_arguments
 from quintet.sandbox.network.outlets import KEEP, Outlet, network_mounts
@@ -30,8 +31,16 @@ def confine(
     files.make_folder(places.scratch)
     mounts = [*network_mounts(network), *places.mounts(env), *pins, *(outlet.mounts if outlet else ())]
     clear_mount_points(mounts)
+    _refuse_links(mounts, real(places.tree))
     arguments = bwrap_arguments(mounts, cwd, network=network == KEEP, is_root=os.getuid() == 0)
     return [bubblewrap.program, *bubblewrap.flags, *arguments, "--", *(outlet.command if outlet else ())]
+
+
+def _refuse_links(mounts: Iterable[Mount], tree: Path) -> None:
+    """Refuse mounts that a link in the work tree would lead elsewhere: bubblewrap follows it."""
+    for mount in mounts:
+        if tree in mount.path.parents and mount.access is not Access.LINK and real(mount.path) != mount.path:
+            raise SandboxError(f"a link in the work tree leads {mount.path} elsewhere", "remove that link")
 
 
 def pin(tree: Path, folders: Iterable[str], single_files: Iterable[str]) -> list[Mount]:

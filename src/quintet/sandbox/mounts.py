@@ -9,7 +9,19 @@ from typing import Final
 ROOT: Final = Path("/")
 TEMPORARY: Final = Path("/tmp")  # noqa: S108 - it is the name inside
 _NAMESPACES: Final = ("--die-with-parent", "--unshare-pid", "--unshare-ipc")
-_WHOLE_MACHINE: Final = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+_WHOLE_MACHINE: Final = (
+    "--ro-bind",
+    "/",
+    "/",
+    "--dev",
+    "/dev",
+    "--proc",
+    "/proc",
+    "--ro-bind",
+    "/proc/sys",
+    "/proc/sys",
+)
+"""root could write settings of the kernel otherwise, which name programs that it starts"""
 _KEPT_BY_ROOT: Final = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID")
 """what root may still do: work with files of other users. With more it could take the mounts away"""
 

@@ -58,11 +58,15 @@ class Toolchains:
     def add_path(self, env: Mapping[str, str]) -> None:
         """Show what the programs on the PATH need."""
         for entry in env.get("PATH", "").split(os.pathsep):
-            if entry.startswith("/"):
+            if entry.startswith("/") and not self._is_in_tree(entry):
                 self.add_folder(self.follow(Path(entry)))
         for name in _NAMING:
-            if env.get(name, "").startswith("/"):
+            if env.get(name, "").startswith("/") and not self._is_in_tree(env[name]):
                 self.show(self.follow(Path(env[name])))
+
+    def _is_in_tree(self, path: str) -> bool:
+        """Whether a path is one of the work tree, which is shown anyway: there a link could lead anywhere."""
+        return self.tree in Path(os.path.normpath(path)).parents
 
     def add_program(self, path: Path) -> None:
         """Show a program or script, with the installation that it is part of."""

@@ -2,12 +2,12 @@
 
 import hashlib
 import os
-import shutil
 import stat
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from quintet import files
 from quintet.errors import ServerError
 from quintet.layout import user_state_folder
 from quintet.server.names import LONGEST_NAME, is_session_name
@@ -59,7 +59,7 @@ class StateFolder:
 
     def remove_folder(self, session: str, terminal: str) -> None:
         """Remove a terminal's folder, and that of the session with the last one."""
-        shutil.rmtree(self.folder(session, terminal), ignore_errors=True)
+        files.remove_tree(self.folder(session, terminal))
         with suppress(OSError):
             self.folder(session, terminal).parent.rmdir()
 

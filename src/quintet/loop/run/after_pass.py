@@ -4,13 +4,14 @@ Each step is carried out twice: first it says what it is about to do, and that i
 earlier process has. Nothing here changes the exit code of a run.
 """
 
+import contextlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
 from quintet import command, git
 from quintet.config import Settings
-from quintet.layout import TMP, private_git_folder
+from quintet.layout import TMP, checks_folder, checks_git_folder, private_git_folder
 from quintet.loop.decide.state import State
 from quintet.loop.decide.steps import (
     ArchiveChange,
@@ -25,6 +26,7 @@ from quintet.loop.decide.steps import (
 from quintet.loop.decide.task import title_of
 from quintet.loop.journal import Noted, Warned
 from quintet.loop.run import hand_over
+from quintet.loop.run.confined import ConfinedCommands
 from quintet.loop.run.work_tree import SECONDS, head_commit, never_committed, run_git, skipped_hooks
 from quintet.own_programs import trusted_environment
 from quintet.sandbox.private_git import repositories_made_since
@@ -41,7 +43,7 @@ def carry_out(step: FollowUp, settings: Settings, state: State) -> Marked | Foll
     return _CARRY_OUT[type(step)](step.mark, settings, state)
 
 
-def archive_change(change: str, settings: Settings, _state: State) -> Marked | FollowUpEnded:
+def archive_change(change: str, settings: Settings, state: State) -> Marked | FollowUpEnded:
     """Archive the one active OpenSpec change; none or several are left alone."""
     wd, folder = settings.workspace.tree, settings.workspace.tree / _CHANGES
     if not change:
@@ -53,8 +55,12 @@ def archive_change(change: str, settings: Settings, _state: State) -> Marked | F
     done = Noted(text=f"OpenSpec change {change} archived")
     if not (folder / change).is_dir() and _is_archived(folder, change):
         return FollowUpEnded(FollowUpResult.DONE, (done,))
-    outcome = command.run(
-        ["openspec", "archive", change, "--yes"], wd, SECONDS, {"OPENSPEC_TELEMETRY": "0", **trusted_environment()}
+    outcome = (
+        _run_openspec(change, settings, state)
+        if settings.is_sandboxed
+        else command.run(
+            ["openspec", "archive", change, "--yes"], wd, SECONDS, {"OPENSPEC_TELEMETRY": "0", **trusted_environment()}
+        )
     )
     if outcome.exit_code == command.NOT_FOUND:
         return _failed(
@@ -66,6 +72,15 @@ def archive_change(change: str, settings: Settings, _state: State) -> Marked | F
         still = f"openspec says that it has archived {change}, but {folder / change} is still there"
         return FollowUpEnded(FollowUpResult.DONE, (Warned(text=still), done))
     return FollowUpEnded(FollowUpResult.DONE, (done,))
+
+
+def _run_openspec(change: str, settings: Settings, state: State) -> command.Outcome:
+    """Archive in a sandbox: OpenSpec follows links that agents have made."""
+    commands = ConfinedCommands(
+        settings, settings.workspace.tree, checks_folder(state.run_id), checks_git_folder(state.run_id)
+    )
+    words = ("env", "OPENSPEC_TELEMETRY=0", "openspec", "archive", change, "--yes")
+    return commands.run(words, SECONDS, contextlib.nullcontext)
 
 
 def _active_changes(folder: Path) -> list[str]:

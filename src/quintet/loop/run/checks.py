@@ -6,7 +6,7 @@ from typing import Final
 from quintet import command
 from quintet.config import Settings
 from quintet.errors import NotGuarded, RunError
-from quintet.layout import checks_folder
+from quintet.layout import checks_folder, checks_git_folder
 from quintet.loop.decide.checks import RED_STOP, Check, CheckOutcome, passes_already
 from quintet.loop.decide.state import When
 from quintet.loop.decide.steps import ChecksEnded, Verify
@@ -56,7 +56,8 @@ def run_checks(step: Verify, settings: Settings, store: RunStore, protection: Pr
         _refuse_unreadable(step, settings)
     results: list[CheckOutcome] = []
     runner = CheckRunner(settings, store, protection)
-    commands = ConfinedCommands(settings, settings.workspace.tree, checks_folder(store.state.run_id))
+    run_id = store.state.run_id
+    commands = ConfinedCommands(settings, settings.workspace.tree, checks_folder(run_id), checks_git_folder(run_id))
     commands.clear()
     for check in step.checks:
         store.note(f"{_WORDS[step.when]}: {check.words}")

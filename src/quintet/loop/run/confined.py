@@ -1,7 +1,6 @@
 """Run commands of a run (checks, the setup command) in a sandbox of their own where its agents are in one."""
 
 import os
-import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -25,12 +24,13 @@ class ConfinedCommands:
         self._settings, self._tree, self._place = settings, tree, place
         self._git = git or place / "git"
         """the private git folder, by default one that no agent has written to"""
+        self._runs = 0
         self.refused: list[HostRefusal] = []
         """the hosts that commands have asked for in vain"""
 
     def clear(self) -> None:
         """Forget what earlier commands have left in `/tmp` and `.tmp`."""
-        shutil.rmtree(self._place, ignore_errors=True)
+        files.remove_tree(self._place)
 
     def run(
         self, line: str | Sequence[str], seconds: float, shield: command.Shield, pins: Iterable[Mount] = ()
@@ -58,7 +58,11 @@ class ConfinedCommands:
             [*map(str, hidden), *settings.sandbox_hide],
             [*map(str, checkout), *settings.sandbox_show],
         )
-        tmp, home = self._place / "tmp", self._place / "home"
+        tmp, home = (
+            self._place / "tmp",
+            self._place / f"home-{self._runs}",
+        )  # what one check leaves there is not run by the next
+        self._runs += 1
         for folder in (tmp, home):
             files.make_folder(folder)
         write_git_identity(home, self._tree, os.environ)

@@ -13,7 +13,7 @@ from quintet.api.models import OwnAgent, Sandbox
 from quintet.api.status import AT_REST, TerminalStatus
 from quintet.config import Settings
 from quintet.errors import ApiError, RunError, TerminalGone
-from quintet.layout import TMP, caches_folder, private_git_folder, user_state_folder
+from quintet.layout import TMP, caches_folder, checks_git_folder, private_git_folder, user_state_folder
 from quintet.loop.decide.state import State, TerminalRef, has_all_terminals
 from quintet.loop.decide.steps import Step, TerminalsChanged
 from quintet.loop.journal import PermissionAsked, TerminalCreated, TerminalLost
@@ -86,7 +86,8 @@ class Terminals:
         # the fifth terminal of a new session is folded in only when all are ready: see start_all
         is_whole_session = is_alone and not previous
         if self.settings.sandbox == "on":
-            make_private_git(self.settings.workspace.tree, self._private_git)
+            for folder in (self._private_git, checks_git_folder(self.store.state.run_id)):
+                make_private_git(self.settings.workspace.tree, folder)
         try:
             # a session that nobody has written down would outlive a kill for ever
             self.store.fold(step, TerminalsChanged(named, session))

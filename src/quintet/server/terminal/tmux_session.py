@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shutil
 import time
 from collections.abc import Coroutine
 from contextlib import suppress
@@ -10,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from quintet import files
 from quintet.processes import end_groups, has_ended, is_stopped
 from quintet.providers.base import Provider
 from quintet.providers.registry import provider_of_terminal
@@ -256,7 +256,7 @@ class TmuxSession:
         self.terminals.pop(terminal.facts.id, None)
         self._panes.pop(terminal.pane_id, None)
         self.outlets.close(self.state_folder.outlet(self.name, terminal.facts.id))
-        await asyncio.to_thread(shutil.rmtree, terminal.folder, ignore_errors=True)
+        await asyncio.to_thread(files.remove_tree, terminal.folder)
         if not self.terminals:
             await self.close()
 
@@ -300,7 +300,7 @@ class TmuxSession:
         folder, path = self.state_folder.terminals / self.name, self.state_folder.socket(self.name)
         remove_dead_socket(path)
         if self.gone and not path.exists():
-            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+            await asyncio.to_thread(files.remove_tree, folder)
             return
         answers = not self.unresponsive and not self.gone
         pids = [terminal.pid for terminal in self.terminals.values() if terminal.is_running()]
@@ -314,7 +314,7 @@ class TmuxSession:
             self.outlets.close(self.state_folder.outlet(self.name, terminal.facts.id))
         await self._end_left_behind(*self.terminals.values())
         await self._exchange_logins(*self.terminals.values())
-        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        await asyncio.to_thread(files.remove_tree, folder)
 
     async def disconnect(self) -> None:
         """Close the connection; the tmux server and its terminals go on."""
