@@ -50,17 +50,6 @@ def test_the_program_under_test_rewrites_the_next_check(sandbox: str) -> None:
         assert_refused(made)
 
 
-@pytest.mark.attacks
-def test_the_program_under_test_writes_settings_for_the_next_run() -> None:
-    """A variant of finding 6: `quintet.json` can name a command that Quintet runs outside."""
-    with attack() as made:
-        task = verified("sh program.sh")
-        orders = {"programmer": ["echo 'echo {} > quintet.json' > program.sh"]}
-        with_check(made).carry_out(orders, PROMPT=task)
-        assert_refused(made)
-        assert not (made.run.wd / "quintet.json").exists()
-
-
 @WITH_WHOLE_RUNS
 def test_a_process_without_environment_rewrites_the_check_while_it_runs(sandbox: str) -> None:
     """Finding 7."""

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -72,7 +72,8 @@ def ensure_qwen(version: str = "0.24.4", node: str = "22.23.3") -> Path:
         program.parent.mkdir(exist_ok=True)
         started = program.with_suffix(f".{os.getpid()}")
         started.write_text(f'#!/bin/sh\nexec {shlex.quote(str(own_node))} {shlex.quote(str(script))} "$@"\n')
-        (started.parent / "node").symlink_to(own_node)  # on the PATH, so that a sandbox shows it
+        with suppress(FileExistsError):
+            (started.parent / "node").symlink_to(own_node)  # on the PATH, so that a sandbox shows it
         started.chmod(0o755)
         started.rename(program)
     return program

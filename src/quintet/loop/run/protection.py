@@ -7,7 +7,7 @@ from typing import Final
 from quintet.config import Settings
 from quintet.errors import NotGuarded, RunError
 from quintet.guard import ProtectedFiles, keep_protected, load_protected
-from quintet.layout import OWN_FILES, protected_folder
+from quintet.layout import protected_folder
 from quintet.loop.record.store import RunStore
 from quintet.prose import printable
 
@@ -21,8 +21,6 @@ class Protection:
         self._settings, self._store = settings, store
         self.folder = protected_folder(store.state.run_id)
         self._baseline: ProtectedFiles | None = None
-        self._own: ProtectedFiles | None = None
-        """Quintet's own files just before a check: its user may edit them between two checks"""
 
     def start(self) -> None:
         """Keep the protected files as they are at the start of the run."""
@@ -35,8 +33,7 @@ class Protection:
 
     def close(self) -> None:
         """At the end of the run: no check follows."""
-        for folder in (self.folder, self.folder.with_name(f"{self.folder.name}-own")):
-            shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     @property
     def _is_on(self) -> bool:
@@ -48,10 +45,6 @@ class Protection:
 
     def before_check(self) -> ProtectedFiles | None:
         """Put the protected files back; NotGuarded where they cannot be what they were. None: nothing is protected."""
-        if self._settings.guard != "off":
-            folder = self.folder.with_name(f"{self.folder.name}-own")
-            self._own = keep_protected(self._settings.workspace.tree, folder, OWN_FILES)
-            self._own.watch()
         if not self._is_on:
             return None
         baseline = self._loaded()
@@ -63,21 +56,16 @@ class Protection:
 
     def after_check(self) -> str:
         """Why the check that has just run does not count; empty where nothing protected was touched."""
-        own, self._own = self._own, None
-        touched = list(own.changed()) if own else []
-        if touched and own and self._restores:
-            own.restore()
-        if self._is_on:
-            baseline = self._loaded()
-            of_settings = list(baseline.changed())
-            if of_settings and self._restores:
-                baseline.restore()
-            touched += of_settings
+        if not self._is_on:
+            return ""
+        baseline = self._loaded()
+        touched = baseline.changed()
         if not touched:
             return ""
         if not self._restores:
             self._store.warn(f"changed while a check ran, although protected: {_listed(touched)}")
             return ""
+        baseline.restore()
         return f"protected files were changed while it ran, and are restored: {_listed(touched)}"
 
     def _loaded(self) -> ProtectedFiles:

@@ -9,6 +9,7 @@ import sys
 from functools import cache
 from typing import Any, Final
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 ADMITTED: Final = "quintet_admitted"
@@ -93,7 +94,7 @@ class LimitedProtocol(H11Protocol):
 
     @property
     def _is_waiting_for_head(self) -> bool:
-        return self.cycle is None or (self.cycle.response_complete and not self.transport.is_closing())
+        return self.conn.their_state is h11.IDLE
 
     def _expect_head(self) -> None:
         if self._head_timer is None:
