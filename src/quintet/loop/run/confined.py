@@ -58,10 +58,8 @@ class ConfinedCommands:
             [*map(str, hidden), *settings.sandbox_hide],
             [*map(str, checkout), *settings.sandbox_show],
         )
-        tmp, home = (
-            self._place / "tmp",
-            self._place / f"home-{self._runs}",
-        )  # what one check leaves there is not run by the next
+        # a new home for each command: Python would run what an earlier one has left in its user site
+        tmp, home = self._place / "tmp", self._place / f"home-{self._runs}"
         self._runs += 1
         for folder in (tmp, home):
             files.make_folder(folder)
